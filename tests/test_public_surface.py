@@ -13,7 +13,8 @@ import tidelog
 SURFACE = {
     "compile": None,
     "open": None,
-    "Program": {"open", "types"},
+    "progress": None,
+    "Program": {"open", "relations", "types"},
     "Database": {
         "cancel",
         "close",
@@ -26,6 +27,7 @@ SURFACE = {
         "query_index",
         "refresh",
         "relation",
+        "relations",
         "report",
         "rules",
         "transaction",
@@ -40,6 +42,7 @@ SURFACE = {
         "delete",
         "delete_key",
         "insert",
+        "load",
         "modify",
         "remove_rules",
         "report",
@@ -47,7 +50,7 @@ SURFACE = {
         "upsert",
     },
     "Changes": {"get", "items", "keys", "values"},
-    "Delta": {"deleted", "inserted", "to_arrow", "to_pandas", "to_spark"},
+    "Delta": {"batches", "deleted", "inserted", "to_arrow", "to_pandas", "to_polars", "to_spark"},
     "EpochReport": {"bytes", "deleted", "epoch", "inserted", "rows", "seconds", "strata"},
     "TidelogError": {"exit_code"},
     "ProgramError": {"exit_code"},
@@ -102,6 +105,7 @@ def test_the_parameters_of_the_entry_points_are_these() -> None:
         "keep_epochs",
         "plans",
     ]
+    assert list(inspect.signature(tidelog.Database.query).parameters) == ["self", "text", "params", "limit", "deadline"]
     assert list(inspect.signature(tidelog.open).parameters) == ["path", "externs", "options"]
     assert list(inspect.signature(tidelog.Transaction.insert).parameters) == ["self", "relation", "rows"]
     assert list(inspect.signature(tidelog.Transaction.delete).parameters) == ["self", "relation", "rows"]

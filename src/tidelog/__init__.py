@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tidelog.database.program.program import Program, compile
     from tidelog.database.storage.open import open
     from tidelog.database.transactions.changes import Changes, Delta
+    from tidelog.database.transactions.progress import progress
     from tidelog.database.transactions.transaction import Transaction
     from tidelog.engine.interface import EpochReport
 
@@ -51,6 +52,7 @@ __all__ = [
     "UsageError",
     "compile",
     "open",
+    "progress",
 ]
 
 _HOMES = {
@@ -62,10 +64,15 @@ _HOMES = {
     "Transaction": "tidelog.database.transactions.transaction",
     "compile": "tidelog.database.program.program",
     "open": "tidelog.database.storage.open",
+    "progress": "tidelog.database.transactions.progress",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("tidelog")
     if name not in _HOMES:
         raise AttributeError(f"module 'tidelog' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

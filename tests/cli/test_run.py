@@ -284,3 +284,15 @@ def test_bad_rows_are_left_out_and_counted_where_that_is_asked_for(
     lines = capsys.readouterr().out.splitlines()
     assert "skipped" in next(line for line in lines if "relation" in line)
     assert next(line.split() for line in lines if line.split()[:1] == ["Edge"])[:4] == ["Edge", "input", "2", "2"]
+
+
+def test_files_without_a_format_and_headers_by_position_are_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "facts/Host.json").write_text("[]")
+    (folder / "facts/Edge.csv").write_text("source,number\na,1\n")
+    assert run("-F", "facts", "-D", "out") == 0
+    err = capsys.readouterr().err
+    assert "warning: facts/Host.json is not read: its name tells no format" in err
+    assert "note: facts/Edge.csv: header by position: `source,number` does not name the columns of `Edge`" in err
+    assert (folder / "out/Reach.csv").read_text() == "src,dst\na,1\n"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.functions.program import vec
 from tests.io.declare import relation
 from tests.values.typed_values import DEFINITIONS, plain, types, values
-from tidelog.database.transactions.changes import table_to_pandas
+from tidelog.database.tabular import table_to_pandas
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.fit import cell_fitter, fitter
 from tidelog.io.formats import FORMATS

@@ -21,7 +21,7 @@ from tidelog.values import Definitions
 
 MIXED = relation("Mixed", flag=BOOL, n=S64, wide=S128, text=STRING)
 TEXT = relation("Text", t=STRING)
-WRITTEN = ["csv", "tsv", "jsonl", "parquet"]
+WRITTEN = ["csv", "tsv", "jsonl", "parquet", "arrow"]
 MIXED_ROWS = st.tuples(st.booleans(), st.integers(-(2**63), 2**63 - 1), st.integers(-(2**127), 2**127 - 1), st.text())
 
 

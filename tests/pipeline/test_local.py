@@ -425,3 +425,15 @@ def test_a_broken_quote_in_a_table_is_a_bad_record_where_there_is_a_quarantine(t
     other.table('src,dst\na,b\nx,"z\nb,c\n')
     with pytest.raises(DataError, match=r"E507.*rows\.csv:3:1"):
         other.run()
+
+
+def test_updates_without_an_order_are_told_to_add_one(tmp_path: Path) -> None:
+    file = KEYED_FILE.replace('order  = "ts"\n', "") + '[quarantine]\npath = "bad"\n'
+    keyed = KEYED.replace("zone: string)", "zone: string) primary key (x) x.name", 1)
+    pipe = Pipe(tmp_path, keyed, file)
+    records = [{"op": "u", "name": "a", "port": port, "zone": "out"} for port in (1, 2)]
+    pipe.feed(*records)
+    pipe.run()
+    (warning,) = pipe.warnings
+    assert "does not say which is later" in warning
+    assert 'add `order = "…"` to `[changes.Host]`' in warning

@@ -34,10 +34,15 @@ from tests.properties.check import INSTANCE_LIMIT
 from tests.properties.language import EngineReplay, from_engine
 from tidelog.check import typed
 from tidelog.database.queries.query import compile_query
+from tidelog.diagnostics.errors import DataError, ProgramError
+from tidelog.diagnostics.spans import Source
 from tidelog.engine.proof import FailedMatch, Origin, Proof
 from tidelog.functions.scalar import compile_scalar
 from tidelog.rules import ir
+from tidelog.rules.lower.query import Query
 from tidelog.rules.lower.unfold import compile_unfold
+from tidelog.syntax.lex import lex
+from tidelog.syntax.tokens import Kind
 
 LEAVES = {Origin.INPUT, Origin.FACT, Origin.DELAYED, Origin.STREAM}
 ROWS_AN_EPOCH = 12
@@ -302,6 +307,25 @@ def _fits(atom: ir.Atom, row: Row, values: Mapping[str, Any]) -> bool:
 # Queries
 
 
+def _with_parameters(text: str, replay: EngineReplay) -> Query | None:
+    """The query with a parameter in the place of each number and each plain string; None where that is no query."""
+    written, params, end = "", dict[str, Any](), 0
+    for token in lex(Source("<query>", text))[0]:
+        is_number = token.kind is Kind.INTEGER and token.text.isdecimal()
+        is_text = token.kind is Kind.STRING and token.text[1:-1].isalnum()
+        if is_number or is_text:
+            name = f"p{len(params)}"
+            written += f"{text[end : token.start]}${name}"
+            params[name] = int(token.text) if is_number else token.text[1:-1]
+            end = token.end
+    if not params:
+        return None
+    try:
+        return compile_query(written + text[end:], replay.typed, replay.engine.program, params)
+    except (ProgramError, DataError):
+        return None  # a width, an index of a tuple, or a number whose type its place does not tell
+
+
 def queries_agree(case: Case, replay_of: type[EngineReplay] = EngineReplay) -> int:
     """After every epoch, the body of each rule as a query has the oracle's answer; how many answers were compared."""
     asked = 0
@@ -316,6 +340,9 @@ def queries_agree(case: Case, replay_of: type[EngineReplay] = EngineReplay) -> i
             found = {tuple(row) for row in replay.engine.queries().evaluate(query)}
             leaping = compile_query(f'#[join = "leapfrog"] {text}', replay.typed, replay.engine.program)
             assert {tuple(row) for row in replay.engine.queries().evaluate(leaping)} == found, f"{text}, by leapfrog"
+            given = _with_parameters(text, replay)
+            if given is not None:
+                assert {tuple(row) for row in replay.engine.queries().evaluate(given)} == found, f"{text}, parameters"
             types = {each.name: each.type for each in _bound(rule)}
             # Groups and whole rows are not values of the oracle.
             unknown = {"group", *(relation.name for relation in case.program.relations)}

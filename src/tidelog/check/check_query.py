@@ -6,36 +6,53 @@ depends on the past or on the epoch under way has no answer between epochs, and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from tidelog.check import program
 from tidelog.check.check import ONE_AT_A_TIME
-from tidelog.check.rule.check_rule import check_rule
+from tidelog.check.rule.check_rule import check_body
 from tidelog.check.used_library import Reachable
 from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, diagnostic
-from tidelog.syntax import ast
+from tidelog.diagnostics.spans import Span
+from tidelog.syntax.parse_query import ParsedQuery
+from tidelog.types import Type
 
 
-def check_query(tree: ast.Rule, source: program.TypedProgram) -> tuple[program.Rule, dict[str, program.Function]]:
-    """Returns the typed rule, without heads, and the functions that the program does not have yet.
+@dataclass(frozen=True, slots=True)
+class TypedQuery:
+    """The typed rule, without heads; the types of its parameters; the functions that the program does not have yet.
 
-    Raises ProgramError with all that is wrong, in the order of the text.
+    `places` has the first place of each parameter.
     """
+
+    rule: program.Rule
+    parameters: Mapping[str, Type]
+    places: Mapping[str, Span]
+    missing: Mapping[str, program.Function]
+
+
+def check_query(parsed: ParsedQuery, source: program.TypedProgram) -> TypedQuery:
+    """Returns the typed query. Raises ProgramError with all that is wrong, in the order of the text."""
     with ONE_AT_A_TIME:
-        return deeply(_check, tree, source)
+        return deeply(_check, parsed, source)
 
 
-def _check(tree: ast.Rule, source: program.TypedProgram) -> tuple[program.Rule, dict[str, program.Function]]:
+def _check(parsed: ParsedQuery, source: program.TypedProgram) -> TypedQuery:
     environment = source.environment
     assert environment is not None, "a checked program has one"
     diagnostics: list[Diagnostic] = []
-    rule = check_rule(tree, environment.modules[""], environment, diagnostics, recursive=False)
-    if rule is not None:
-        _refuse(rule, source, diagnostics)
-    if diagnostics or rule is None:
+    checked = check_body(parsed.rule, environment.modules[""], environment, diagnostics, parsed.parameters)
+    if checked is not None:
+        _refuse(checked[0], source, diagnostics)
+    if diagnostics or checked is None:
         raise ProgramError(tuple(sorted(diagnostics, key=lambda each: each.span.start)))
-    return rule, Reachable(environment).missing(source.functions, rules=(rule,))
+    rule, types = checked
+    missing = Reachable(environment).missing(source.functions, rules=(rule,))
+    return TypedQuery(rule, types, parsed.parameters, missing)
 
 
 def _refuse(rule: program.Rule, source: program.TypedProgram, diagnostics: list[Diagnostic]) -> None:

@@ -29,7 +29,7 @@ from tidelog.cli.externs import externs_option, load_externs
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(("csv", "tsv", "jsonl", "parquet")),
+    type=click.Choice(("csv", "tsv", "jsonl", "parquet", "arrow")),
     default="csv",
     show_default=True,
     help="Format of the files to write.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from tidelog.diagnostics.suggest import suggest
 from tidelog.engine.interface import EpochReport
 from tidelog.io.bad_rows import BadRows
 from tidelog.io.facts import find_fact_files
-from tidelog.io.formats import FORMATS
+from tidelog.io.formats import FORMATS, endings
+from tidelog.io.headers import Header
 from tidelog.io.read import read_batches
 from tidelog.io.replace_file import writing
 from tidelog.io.rows import Batch
@@ -98,6 +100,8 @@ def find_files(folder: Path | None, inputs: Mapping[str, Relation]) -> Mapping[s
         meant = suggest(stranger.name.partition(".")[0], inputs)
         hint = f"; did you mean `{meant}`?" if meant else ""
         _say(f"warning: {stranger} is not read: no input relation has this name{hint}")
+    for path in found.unknown:
+        _say(f"warning: {path} is not read: its name tells no format; use {endings()}")
     for name in inputs:
         if name not in found.files:
             _say(f"note: {folder} has no file for `{name}`, which starts empty")
@@ -116,12 +120,21 @@ def load(
     with database.transaction() as tx:
         for name, path in files.items():
             progress.start("read", path.name)
-            for batch in read_batches(path, relations[name], definitions, bad[name] if bad else None):
+            tell = partial(_tell_header, path)
+            skipped = bad[name] if bad else None
+            batches = read_batches(path, relations[name], definitions, skipped, header="detect", tell_header=tell)
+            for batch in batches:
                 tx.insert(name, batch)
         if progress.is_shown:
             database._locked.on_progress(progress.at)
         progress.start("evaluate", strata=len(program.stages.rules.strata))
     return tx
+
+
+def _tell_header(path: Path, header: Header) -> None:
+    """Prints what the first line of a file was taken for, where that may surprise."""
+    if header.note:
+        _say(f"note: {path}: {header.text}")
 
 
 def _warn_of_bad_rows(files: Mapping[str, Path], bad: Mapping[str, BadRows]) -> None:

@@ -5,7 +5,7 @@ One writer at a time; readers, in any thread, see the last committed epoch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,9 +21,11 @@ from tidelog.engine.interface import Engine, EpochReport
 from tidelog.io.rows import to_row
 from tidelog.io.sort import sort_rows
 from tidelog.io.values import Row
+from tidelog.maintain.limits import positive, positive_whole
 from tidelog.rules.ir import Index, Relation, Role, RuleProgram
 
 if TYPE_CHECKING:
+    from tidelog.database.program.relations import Relations
     from tidelog.database.queries.explain import Explanation
     from tidelog.database.queries.query import Answer
     from tidelog.database.queries.why_not import WhyNot
@@ -74,6 +76,19 @@ class Database:
         """
         return RelationView(self._locked, self._relation(name))
 
+    @property
+    def relations(self) -> Relations:
+        """The declared relations by name, with columns, types, role, kind, and the rows after the last commit.
+
+        >>> db.relations["Reach"].rows
+        3
+        """
+        from tidelog.database.program.relations import Relations
+
+        with self._locked.engine() as engine:
+            relations = self._locked.relations
+            return Relations(relations, {name: engine.count(name) for name in relations})
+
     def on_change(self, relation: str, callback: Callable[[Delta], Any]) -> Callable[[], None]:
         """Calls `callback(delta)` after every commit that changes an output relation, from the next one on.
 
@@ -88,6 +103,12 @@ class Database:
         error in a callback is logged to `tidelog`; the commit stands. Raises UsageError if `relation` is not an output.
         """
         self._locked.check_has_changes(relation)
+        if not callable(callback):
+            raise UsageError(
+                f"the callback for `{relation}` is {callback!r}, which cannot be called",
+                code=Code.NOT_A_CALLBACK,
+                help=f'pass a function of the delta: `db.on_change("{relation}", lambda delta: print(delta.inserted))`',
+            )
         return self._locked.listeners.add(relation, callback)
 
     def query_index(self, name: str, key: Any) -> list[Row]:
@@ -137,22 +158,38 @@ class Database:
             attempts = engine.queries().why_not(name, values)
         return why_not(name, values, attempts, self._locked.program)
 
-    def query(self, text: str) -> Answer:
+    def query(
+        self,
+        text: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        deadline: float | None = None,
+    ) -> Answer:
         """Returns the rows of a one-off query: the body of a rule, whose variables are the columns of the answer.
 
             >>> db.query('Reach("a", x), not Edge(x, _)').rows
             [('c',)]
+            >>> db.query("Reach($from, x), not Edge(x, _)", params={"from": "a"}).rows
+            [('c',)]
 
-        It is checked against the program and sees the last committed epoch; nothing changes. Raises ProgramError, with
-        places in the query's text, for a query that is wrong, and EvaluationError for one that fails.
+        A parameter `$name` stands for a value: its place in the query gives its type, and `params` gives the value,
+        which is never part of the text. With a `limit`, the search ends when so many rows are found, whichever they
+        are (`answer.is_cut`). After `deadline` seconds it is given up.
+
+        The query is checked against the program and sees the last committed epoch; nothing changes. Raises
+        ProgramError, with places in the query's text, for a query that is wrong or lacks a value, UsageError for a
+        value that no parameter takes, DataError for one that does not fit, and EvaluationError for a query that fails.
         """
         from tidelog.database.queries.query import answer, compile_query
 
+        limit = None if limit is None else positive_whole("limit", limit)
+        deadline = None if deadline is None else positive("deadline", deadline)
         rules = self._locked.known_rules()
-        query = compile_query(text, rules.typed, rules.rules)
+        query = compile_query(text, rules.typed, rules.rules, params)
         with self._locked.engine() as engine:
-            found = engine.queries().evaluate(query)
-        return answer(query, found)
+            found = engine.queries().evaluate(query, limit=limit, deadline=deadline)
+        return answer(query, found, limit)
 
     def rules(self) -> list[str]:
         """Returns the rules of the last commit as they were written: those of the program, then those added since.

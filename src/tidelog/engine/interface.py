@@ -102,8 +102,11 @@ class Queries(Protocol):
     def why_not(self, relation: str, row: Row) -> tuple[FailedMatch, ...] | None:
         """Returns how far each rule of the relation matches for an absent row; None if the row is present."""
 
-    def evaluate(self, query: Query) -> list[Row]:
-        """Returns the distinct rows of a query, in no particular order."""
+    def evaluate(self, query: Query, *, limit: int | None = None, deadline: float | None = None) -> list[Row]:
+        """Returns the distinct rows of a query, in no particular order.
+
+        With a `limit`, the search ends when so many are found. Raises EvaluationError after `deadline` seconds.
+        """
 
 
 class Engine(Protocol):

@@ -214,6 +214,8 @@ class CompiledFunctions:
                 return self.definitions.class_of(constructor)
             case links.ConstantLink(constructor):
                 return self.definitions.class_of(constructor)()
+            case links.ValueLink(value):
+                return value
             case links.TypeLink(type_):
                 return type_
             case links.TemplateLink(type_, variables):

@@ -15,7 +15,7 @@ from tidelog.check import typed
 from tidelog.functions import operators
 from tidelog.functions.body import NOTHING, UNIT, Body, Value
 from tidelog.functions.callees import variables_of
-from tidelog.functions.links import ClassLink, ConstantLink, TemplateLink, TypeLink
+from tidelog.functions.links import ClassLink, ConstantLink, TemplateLink, TypeLink, ValueLink
 from tidelog.functions.variable_use import VariableUse
 from tidelog.types import FunctionType, NamedType, StringType, TupleType, Type
 from tidelog.values.externs import ExternKind
@@ -60,6 +60,8 @@ class Expressions(Body, ABC):
         match node:
             case typed.Var(name):
                 return Value(self.name(name), 0, stable=name not in self.variables_used.changed)
+            case typed.Lit(value, type=NamedType() | TupleType() as type_):
+                return Value(self.unit.link(ValueLink(value, type_)), 0, stable=True)
             case typed.Lit(value, type=type_):
                 return Value(operators.literal(value, type_), 1, stable=True)
             case typed.MakeTuple(items):

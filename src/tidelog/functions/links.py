@@ -7,6 +7,7 @@ the source is built.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tidelog.types import Type
 from tidelog.values.function_value import Key
@@ -46,6 +47,14 @@ class ConstantLink:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueLink:
+    """A value that has no literal: of a struct, a union, a collection or another declared type."""
+
+    value: Any
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
 class TypeLink:
     """A type without variables."""
 
@@ -60,7 +69,7 @@ class TemplateLink:
     variables: tuple[str, ...]
 
 
-Link = FunctionLink | ExternLink | ContextLink | ClassLink | ConstantLink | TypeLink | TemplateLink
+Link = FunctionLink | ExternLink | ContextLink | ClassLink | ConstantLink | ValueLink | TypeLink | TemplateLink
 
 
 @dataclass(frozen=True, slots=True)

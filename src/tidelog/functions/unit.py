@@ -33,6 +33,7 @@ _PREFIXES: dict[type[links.Link], str] = {
     links.ExternLink: "x",
     links.ClassLink: "n",
     links.ConstantLink: "e",
+    links.ValueLink: "w",
     links.TypeLink: "y",
     links.TemplateLink: "z",
     links.ContextLink: "context",

@@ -16,20 +16,28 @@ from tidelog.io.formats import split_name
 
 @dataclass(frozen=True, slots=True)
 class FactFiles:
-    """`files` by relation; `strangers` are data files without an input relation of that name."""
+    """`files` by relation; `strangers` are data files without an input relation of that name.
+
+    `unknown` are files that have the name of an input relation and an ending that tells no format (`Edge.json`).
+    """
 
     files: Mapping[str, Path]
     strangers: tuple[Path, ...]
+    unknown: tuple[Path, ...] = ()
 
 
 def find_fact_files(folder: Path, inputs: Iterable[str]) -> FactFiles:
-    """Lists the folder once, and skips hidden files and other kinds. Raises DataError for two files of one relation."""
+    """Lists the folder once, without hidden files. Raises DataError for two files of one relation."""
     wanted = list(inputs)
     files: dict[str, Path] = {}
-    strangers = []
+    strangers, unknown = [], []
     for path in sorted(folder.iterdir()):
         named = split_name(path)
-        if named is None or path.name.startswith("."):
+        if path.name.startswith("."):
+            continue
+        if named is None:
+            if path.name.partition(".")[0] in wanted:
+                unknown.append(path)
             continue
         name = named[0]
         if name not in wanted:
@@ -42,4 +50,4 @@ def find_fact_files(folder: Path, inputs: Iterable[str]) -> FactFiles:
             )
         else:
             files[name] = path
-    return FactFiles({name: files[name] for name in wanted if name in files}, tuple(strangers))
+    return FactFiles({name: files[name] for name in wanted if name in files}, tuple(strangers), tuple(unknown))

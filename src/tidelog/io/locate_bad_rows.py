@@ -49,13 +49,32 @@ def checked_records(file: TextFile, relation: Relation, definitions: Definitions
             try:
                 values[place] = fit(text)
             except UnfitError as error:
+                is_unicode = _is_unicode(text)
                 if error.value is text:
                     error.value = _printable(text)
+                if not is_unicode:
+                    error.reason = "the file is not UTF-8 text"
                 at = f"{file.path}:{line}:{number}"
-                yield BadRecord(at, _text(file, record), misfit(at, relation, relation.columns[place], error))
+                wrong = misfit(at, relation, relation.columns[place], error)
+                if not is_unicode:
+                    wrong.help = f"convert it first, for example `iconv -f latin1 -t utf-8 {file.path.name} > new.csv`"
+                elif line == 1 and not file.format.plain:
+                    wrong.help = _header_help(wrong.help, relation, file.format.delimiter or ",")
+                yield BadRecord(at, _text(file, record), wrong)
                 break
         else:
             yield tuple(values)
+
+
+def _is_unicode(text: str) -> bool:
+    """False for a text with bytes that are not UTF-8."""
+    return not any("\udc80" <= char <= "\udcff" for char in text)
+
+
+def _header_help(help_: str | None, relation: Relation, delimiter: str) -> str:
+    names = delimiter.join(column.name for column in relation.columns)
+    header = f"if this line is a header, name the columns of the relation: `{names}`"
+    return f"{help_}; {header}" if help_ else header
 
 
 def _text(file: TextFile, record: list[str]) -> str:

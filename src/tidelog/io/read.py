@@ -11,7 +11,7 @@ batch of Parquet that does not fit is halved until the bad rows stand alone.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+import pyarrow.ipc
 import pyarrow.parquet
 
 from tidelog.diagnostics.codes import Code
@@ -26,6 +27,7 @@ from tidelog.diagnostics.errors import DataError
 from tidelog.io import formats
 from tidelog.io.bad_rows import BadRecord, BadRows
 from tidelog.io.fit import cell_fitter
+from tidelog.io.headers import Header
 from tidelog.io.json_lines import read_json_lines
 from tidelog.io.locate_bad_rows import checked_records, locate
 from tidelog.io.rows import Batch
@@ -58,27 +60,33 @@ def read_batches(
     definitions: Definitions,
     bad: BadRows | None = None,
     format_: formats.Format | None = None,
+    *,
+    header: str = "exact",
+    tell_header: Callable[[Header], None] | None = None,
 ) -> Iterator[Batch]:
     """Yields the rows of the file, in batches. Rows that do not fit go to `bad`, which raises by default.
 
-    The name of the file tells its format, unless `format_` does. Raises DataError (E502 to E507), for a bad cell with
-    file, line and column.
+    The name of the file tells its format, unless `format_` does. `header` says how the first line of a CSV or TSV file
+    is read (`headers`), and `tell_header` is called with what it was taken for; with `position`, the columns of a
+    Parquet or Arrow file count by position, too. Raises DataError (E502 to E507), for a bad cell with file, line and
+    column.
     """
     bad = bad or BadRows()
     if format_ is None:
         named = formats.split_name(path)
         if named is None:
-            endings = ", ".join(f"`.{name}`" for name in formats.FORMATS)
             raise DataError(
                 f"{path}: the name does not say what kind of file it is",
                 code=Code.UNREADABLE_FILE,
-                help=f"use {endings}",
+                help=f"use {formats.endings()}",
             )
         format_ = named[1]
     relation = with_plain_columns(relation)
     try:
         if format_ is formats.PARQUET:
-            yield from _read_parquet(path, relation, definitions, bad)
+            yield from _read_parquet(path, relation, definitions, bad, by_position=header == "position")
+        elif format_ is formats.ARROW:
+            yield from _read_arrow(path, relation, definitions, bad, by_position=header == "position")
         elif format_ is formats.JSON_LINES:
             yield from _in_batches(read_json_lines(path, relation, definitions, bad))
         elif format_ in (formats.N_TRIPLES, formats.TURTLE):
@@ -86,7 +94,10 @@ def read_batches(
         elif not relation.columns:
             yield from _read_nullary(path, relation, bad)
         else:
-            yield from _read_text(open_text_file(path, relation, format_), relation, definitions, bad)
+            file = open_text_file(path, relation, format_, definitions, header)
+            if tell_header is not None and not format_.plain:
+                tell_header(file.header)
+            yield from _read_text(file, relation, definitions, bad)
     except (OSError, EOFError, zlib.error) as error:  # Arrow reports a damaged file as an OSError too
         raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error
 
@@ -148,7 +159,7 @@ def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamin
     plain = file.format.plain
     only_text = len(relation.columns) == 1 and isinstance(relation.columns[0].type, StringType)
     return pyarrow.csv.open_csv(
-        pa.input_stream(str(file.path), compression="gzip" if formats.is_compressed(file.path) else None),
+        pa.input_stream(str(file.path), compression=formats.compression(file.path)),
         read_options=pyarrow.csv.ReadOptions(
             column_names=list(file.names), skip_rows=1 if file.has_header else 0, block_size=_BLOCK
         ),
@@ -226,23 +237,62 @@ def _read_nullary(path: Path, relation: Relation, bad: BadRows) -> Iterator[Batc
                 bad.add(BadRecord(place, line.strip(), error))
 
 
-def _read_parquet(path: Path, relation: Relation, definitions: Definitions, bad: BadRows) -> Iterator[Batch]:
+def _read_parquet(
+    path: Path, relation: Relation, definitions: Definitions, bad: BadRows, *, by_position: bool
+) -> Iterator[Batch]:
     parts = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     for part in parts:
         try:
-            yield from _read_part(part, relation, definitions, bad)
+            yield from _read_part(part, relation, definitions, bad, by_position=by_position)
         except pa.ArrowInvalid as error:
             raise DataError(f"{part}: not a readable Parquet file: {error}", code=Code.UNREADABLE_FILE) from error
 
 
-def _read_part(part: Path, relation: Relation, definitions: Definitions, bad: BadRows) -> Iterator[Batch]:
+def _read_part(
+    part: Path, relation: Relation, definitions: Definitions, bad: BadRows, *, by_position: bool
+) -> Iterator[Batch]:
     with pyarrow.parquet.ParquetFile(part) as file:
         if not relation.columns and file.schema_arrow.names == [formats.NULLARY_COLUMN]:
             yield empty_rows(file.metadata.num_rows)
             return
-        start = 0
-        for batch in file.iter_batches():
-            table = pa.Table.from_batches([batch])
-            on_bad = bad.add if bad.skip else None
-            yield from fit_parts(table, relation, definitions, place_in_file(part, start), on_bad)
-            start += batch.num_rows
+        yield from _fitted(file.iter_batches(), part, relation, definitions, bad, by_position)
+
+
+def _read_arrow(
+    path: Path, relation: Relation, definitions: Definitions, bad: BadRows, *, by_position: bool
+) -> Iterator[Batch]:
+    """Reads an Arrow IPC file (Feather, version 2) or stream, mapped into memory."""
+    try:
+        with pa.memory_map(str(path)) as source:
+            is_file = source.read(6) == b"ARROW1"
+            source.seek(0)
+            if is_file:
+                file = pa.ipc.open_file(source)
+                batches = (file.get_batch(place) for place in range(file.num_record_batches))
+            else:
+                batches = iter(pa.ipc.open_stream(source))
+            if not relation.columns:
+                yield from (empty_rows(batch.num_rows) for batch in batches)
+            else:
+                yield from _fitted(batches, path, relation, definitions, bad, by_position)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{path}: not a readable Arrow file: {error}", code=Code.UNREADABLE_FILE) from error
+
+
+def _fitted(
+    batches: Iterable[pa.RecordBatch],
+    path: Path,
+    relation: Relation,
+    definitions: Definitions,
+    bad: BadRows,
+    by_position: bool,
+) -> Iterator[Batch]:
+    start = 0
+    names = [column.name for column in relation.columns]
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        if by_position and table.num_columns == len(names):
+            table = table.rename_columns(names)
+        on_bad = bad.add if bad.skip else None
+        yield from fit_parts(table, relation, definitions, place_in_file(path, start), on_bad)
+        start += batch.num_rows

@@ -16,7 +16,9 @@ values is checked value by value.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +27,7 @@ import pyarrow as pa
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.fit import fitter
+from tidelog.io.formats import split_name
 from tidelog.io.records import named_tuple_fields, record_fields
 from tidelog.io.tables import as_arrow, columns_help, fit_table, fit_values, out_of_range, row_place, table_rows
 from tidelog.io.values import Row, UnfitError, Value, fit, misfit, quoted
@@ -102,7 +105,7 @@ def _list(rows: Any, relation: Relation) -> list[Any]:
         raise DataError(
             f"rows for `{relation.name}` are given as {_a(rows)}: {quoted(rows)}",
             code=Code.NOT_ROWS,
-            help=_single_row_help(rows),
+            help=_single_row_help(rows, relation),
         )
     return rows if isinstance(rows, list) else list(rows)
 
@@ -220,7 +223,9 @@ def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> 
     return pa.array(fitted, target)
 
 
-def _single_row_help(rows: Any) -> str:
+def _single_row_help(rows: Any, relation: Relation) -> str:
+    if isinstance(rows, str | os.PathLike) and split_name(Path(rows)) is not None:
+        return f'`tx.load("{relation.name}", {str(rows)!r})` reads a file'
     if isinstance(rows, Mapping):
         return f"one row is written as a list with one dict: `[{quoted(rows)}]`"
     if isinstance(rows, Struct):

@@ -67,6 +67,8 @@ def as_arrow(rows: Any, relation: Relation) -> pa.Table | None:
         return rows
     if isinstance(rows, pa.RecordBatch):
         return pa.Table.from_batches([rows])
+    if getattr(rows, "is_read_by_position", False):
+        return None  # a relation of ours: its columns may have other names
     if is_frame_of("pandas", rows):
         # The index is no column; through the C stream a filtered frame would bring it along.
         return _from_foreign(lambda: _from_pandas(rows, relation), rows)
@@ -75,7 +77,7 @@ def as_arrow(rows: Any, relation: Relation) -> pa.Table | None:
             return None
         return _from_foreign(lambda: pa.table(rows), rows)
     if hasattr(rows, "to_arrow") and hasattr(rows, "columns"):
-        # An older frame of polars, or one like it; a relation of ours has no `columns`, and is read by position.
+        # An older frame of polars, or one like it.
         return _from_foreign(rows.to_arrow, rows)
     if hasattr(rows, "__dataframe__"):
         from pyarrow.interchange import from_dataframe
@@ -243,7 +245,7 @@ def _fit_column(column: pa.ChunkedArray, declared: Column, relation: Relation, p
         # Where there are no values their type is arbitrary: pandas makes such a column float or object.
         return pa.chunked_array([], target)
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        column = _decoded(column)
     if column.null_count:
         index = pc.index(pc.is_null(column), True).as_py()
         raise misfit(place(index), relation, declared, None)
@@ -267,6 +269,14 @@ def _fit_column(column: pa.ChunkedArray, declared: Column, relation: Relation, p
     if out_of_range(fitted, declared.type):
         raise _first_misfit(column, declared, relation, place)
     return fitted
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Returns the values of a column of dictionaries, such as a category of pandas or polars."""
+    kind = column.type.value_type
+    if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
+        kind = pa.large_string()
+    return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
 
 
 def _is_same_kind(found: pa.DataType, type_: Type) -> bool:

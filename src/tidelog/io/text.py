@@ -7,28 +7,41 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+import pyarrow as pa
+
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.formats import Format, is_compressed
+from tidelog.io.formats import Format, compression
+from tidelog.io.headers import Header, find_header
 from tidelog.rules.ir import Relation
+from tidelog.values import Definitions
 
 _LONGEST_CELL = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A CSV, TSV or facts file. `names` are the relation's columns in the order of the file; `is_empty`: no data."""
+    """A CSV, TSV or facts file. `is_empty`: it has no data."""
 
     path: Path
     format: Format
-    names: tuple[str, ...]
-    has_header: bool
+    header: Header
     is_empty: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The relation's columns in the order of the file."""
+        return self.header.names
+
+    @property
+    def has_header(self) -> bool:
+        return self.header.way != "none"
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """Yields each record without the header, with the line on which it starts.
@@ -57,22 +70,35 @@ class TextFile:
                 csv.field_size_limit(usual_limit)
 
 
-def open_text_file(path: Path, relation: Relation, format_: Format) -> TextFile:
-    """Reads the first line: it is a header when its cells are the column names, in any order."""
-    declared = tuple(column.name for column in relation.columns)
+def open_text_file(
+    path: Path, relation: Relation, format_: Format, definitions: Definitions, header: str = "exact"
+) -> TextFile:
+    """Reads the first lines and decides what the first one is (`headers`). Raises DataError for a wrong header."""
     with open_text(path) as file:
-        first, more = file.readline(), file.read(1)
+        first, second = file.readline(), file.readline()
+    declared = tuple(column.name for column in relation.columns)
+    if format_.plain or not first:
+        return TextFile(path, format_, Header(declared, "none"), is_empty=not first)
+    cells = _cells(first, format_)
+    below = _cells(second, format_) if second.strip() else None
+    found = find_header(path, cells, below, relation, definitions, header)
+    return TextFile(path, format_, found, is_empty=found.way != "none" and not second)
+
+
+def _cells(line: str, format_: Format) -> tuple[str, ...]:
+    """Splits a line; no cells where it is not a whole record."""
     try:
-        cells = tuple(next(csv.reader([first], delimiter=format_.delimiter or ",", strict=True), []))
+        return tuple(next(csv.reader([line], delimiter=format_.delimiter or ",", strict=True), []))
     except csv.Error:
-        cells = ()
-    if format_.plain or sorted(cells) != sorted(declared):
-        return TextFile(path, format_, declared, has_header=False, is_empty=not first)
-    return TextFile(path, format_, cells, has_header=True, is_empty=not more)
+        return ()
 
 
 def open_text(path: Path) -> IO[str]:
     """Opens the file as text; bytes that are not UTF-8 become lone surrogates, which can be found and reported."""
-    if is_compressed(path):
+    packed = compression(path)
+    if packed == "gzip":
         return gzip.open(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
+    if packed == "zstd":
+        unpacked = pa.input_stream(str(path), compression="zstd")
+        return io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="surrogateescape", newline="")
     return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")

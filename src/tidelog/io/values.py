@@ -122,6 +122,11 @@ def key_misfit(relation: Relation, unfit: UnfitError) -> DataError:
     return _refusal(f"the key for `{relation.name}`", unfit)
 
 
+def parameter_misfit(name: str, unfit: UnfitError) -> DataError:
+    """Makes the error for a parameter of a query that does not fit; `name` begins with `$`."""
+    return _refusal(f"the parameter `{name}`", unfit)
+
+
 def _refusal(where: str, unfit: UnfitError) -> DataError:
     value, type_ = unfit.value, unfit.type
     where += f", at `{unfit.path}`" if unfit.path else ""
@@ -198,6 +203,8 @@ def _remedy(value: object, type_: Type) -> str | None:
         return f"text is not taken for a number; write `{fit_text(value, type_)}`"
     if isinstance(value, bool) and isinstance(type_, BitType | SignedType):
         return f"a bool is not taken for a number; write `{int(value)}`"
+    if isinstance(value, str) and isinstance(type_, BoolType):
+        return "a bool is written `true` or `false`"
     if isinstance(value, int) and isinstance(type_, StringType):
         return f"a number is not taken for text; write `'{quoted(value)}'`"
     return None

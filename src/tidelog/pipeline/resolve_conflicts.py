@@ -129,7 +129,7 @@ def _refuse(key: Any, last: list[FeedOperation], relation: Relation, on_bad: OnB
                 f"{each.record.place}: the key {quoted(key)} of `{relation.name}` has another row in the same batch,"
                 " and the feed does not say which is later",
                 code=Code.CONFLICTING_ROWS,
-                help="name a column with `order = ...` in the feed, such as a time or a number that grows",
+                help=f'add `order = "…"` to `[changes.{relation.name}]`: a time, or a number that grows',
             )
             on_bad(BadRecord(each.record.place, each.record.text, error))
 

@@ -214,6 +214,7 @@ class _Run:
         if bad.first is not None:
             self._listener.warn(
                 f"batch {progress.batch}: left out {counted(bad.count, 'bad record')}; the first: {bad.first.message}"
+                f"{f' ({bad.first.help})' if bad.first.help else ''}"
             )
         if self._site.quarantine is not None:
             self._site.quarantine.put(progress.batch, bad.kept)

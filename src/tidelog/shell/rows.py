@@ -73,6 +73,9 @@ class Rows:
         relation = self.relations.get(name)
         if relation is None or relation.role is not Role.OUTPUT:
             help = did_you_mean(name, self.names(Role.OUTPUT))
+            if relation is not None:
+                variables = ", ".join(column.name for column in relation.columns)
+                help = f"`{name}` is an {relation.role.value} relation; `query {name}({variables});` prints its rows"
             raise UsageError(f"{place}: unknown output relation {name}", code=Code.UNKNOWN_RELATION_NAME, help=help)
         return relation
 

@@ -36,6 +36,7 @@ class Cursor:
         self.index = 0
         self.nesting = nesting
         self.holes = 0  # strings with `${}` so far
+        self.parameters: dict[str, Span] | None = None  # those of a query so far; nothing else has any
 
     @property
     def token(self) -> Token:

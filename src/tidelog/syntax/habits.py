@@ -13,6 +13,9 @@ from tidelog.diagnostics.suggest import suggest
 from tidelog.syntax.tokens import Kind, Token
 
 _COMMENT = "`//` begins a comment"
+_ITEMS = "`contains([1, 2], x)` is true for an item of a vector"
+_SOUFFLE = "this is the syntax of Soufflé; here "
+SOUFFLE_DIRECTIVES = frozenset(("decl", "input", "output", "printsize", "type", "comp", "init", "functor", "pragma"))
 _SET = "a variable is set by `x = x + 1`"
 
 # Where it begins (0: at the unexpected token), the tokens, what was expected (or anything), and what to write.
@@ -36,16 +39,45 @@ _HABITS: tuple[tuple[int, tuple[str, ...], str, str], ...] = (
     (0, ("'",), "an expression", 'text stands between double quotes: `"a"`'),
     (0, ("%",), "a declaration", _COMMENT),
     (0, ("/",), "a declaration", _COMMENT),
+    (0, ("-", "-"), "", _COMMENT),
+    (-1, ("-", "-"), "", _COMMENT),
     (-1, (")", "."), "a declaration", "a declaration ends without a `.`"),
     (-1, ("]", "."), "a declaration", "a declaration ends without a `.`"),
+    (
+        0,
+        (".", "decl"),
+        "a declaration",
+        f"{_SOUFFLE}`input relation Edge(src: string, dst: string)` declares a relation",
+    ),
+    (
+        0,
+        (".", "input"),
+        "a declaration",
+        f"{_SOUFFLE}`input` stands before the declaration: `input relation Edge(x: s64)`",
+    ),
+    (
+        0,
+        (".", "output"),
+        "a declaration",
+        f"{_SOUFFLE}`output` stands before the declaration: `output relation Path(x: s64)`",
+    ),
+    (0, (".", "printsize"), "a declaration", f'{_SOUFFLE}the number of rows is `len(db.relation("Path"))`'),
+    (0, (".", "type"), "a declaration", f"{_SOUFFLE}`typedef Name = string` names a type"),
+    (0, (".", "comp"), "a declaration", f"{_SOUFFLE}a module is a file of its own: `import graph`"),
+    (0, (".", "init"), "a declaration", f"{_SOUFFLE}a module is a file of its own: `import graph`"),
+    (0, (".", "functor"), "a declaration", f"{_SOUFFLE}`extern function f(x: s64): s64` declares a function of Python"),
+    (0, (".", "pragma"), "a declaration", f"{_SOUFFLE}options are given to `tidelog run` or `program.open`"),
     (0, (".",), "a declaration", "a relation is declared like this: `input relation Edge(src: string, dst: string)`"),
+    (-1, ("#", "include"), "`[`", "`import graph` makes the names of the module `graph.dl` visible"),
     (-1, ("#",), "`[`", f"{_COMMENT}, `#[size = 8]` is an attribute"),
     (0, (";",), "`,` or `.`", "`,` joins literals; write alternatives as separate rules"),
     (0, ("->",), "`:`", "the type of the result stands behind a `:`, for example `function f(x: u8): u8 { x }`"),
     (0, ("->",), "`;`", "a field is read by a dot: `x.field`"),
     (0, ("where",), "`,` or `.`", "`,` joins literals"),
-    (0, ("{",), "a relation's name", "`contains([1, 2], x)` is true for an item of a vector"),
-    (0, ("[",), "a relation's name", "`contains([1, 2], x)` is true for an item of a vector"),
+    (0, ("{",), "a relation's name", _ITEMS),
+    (0, ("[",), "a relation's name", _ITEMS),
+    (0, ("(",), "a relation's name", _ITEMS),
+    (0, ("*",), "an expression", "`var n = count() by (shop)` counts rows; there is no `*`"),
     (0, ("=>",), "`->`", "an arm is written `pattern -> value`"),
     (0, ("]",), "`:`", "`x[7:0]` are bits of a number; `v.nth(0)` is the first item of a vector"),
     (0, ("]",), "an expression", "an empty vector is `vec_empty()`, an empty map `map_empty()`"),
@@ -54,6 +86,37 @@ _HABITS: tuple[tuple[int, tuple[str, ...], str, str], ...] = (
     (0, ("struct",), "a type", "a struct is a type with one constructor: `typedef T = T{x: u8}`"),
     (0, ("enum",), "a type", "a type may have several constructors: `typedef T = A{x: u8} | B`"),
 )
+# Words of SQL behind a value or a literal.
+_SQL_WORDS = {
+    "like": '`starts_with(x, "a")`, `ends_with(x, "a")` and `contains(x, "a")` look into a string',
+    "is": "`is_none(x)` is true for an `Option` without a value, `is_some(x)` for one with a value",
+    "between": "two conditions make a range: `x >= 1, x <= 9`",
+    "not": "`not R(x)` negates a relation, `not contains([1, 2], x)` a condition",
+    "order": "a relation has no order; its rows are read in the order of their values",
+    "limit": '`db.query("R(x)", limit=10)` reads some rows; a rule derives all of them',
+    "group": "`var total = sum(price) by (shop)` is an aggregate over rows",
+    "having": "a condition may follow an aggregate: `var n = count() by (shop), n > 1`",
+    "join": "literals with a variable in common are joined: `A(x, y), B(y, z)`",
+    "on": "literals with a variable in common are joined: `A(x, y), B(y, z)`",
+    "union": "several rules for one relation are its union",
+}
+# Words that begin a statement of SQL.
+_STATEMENTS = {
+    "select": "a rule derives rows: `output relation R(x: s64)` and `R(x) :- A(x, y), y > 1.`",
+    "create": "a table is a relation: `input relation T(a: s64, b: string)`",
+    "insert": '`tx.insert("T", rows)` adds rows, and `T(1, "a").` is a fact of the program',
+    "delete": '`tx.delete("T", rows)` deletes rows',
+    "update": '`tx.modify("T", key, fields)` changes the row of a key',
+    "with": "a rule derives rows: `output relation R(x: s64)` and `R(x) :- A(x, y), y > 1.`",
+    "drop": 'delete the declaration from the program; `tx.clear("T")` deletes all rows',
+}
+# Types of SQL that have a size in parentheses.
+_SIZED_TYPES = {
+    **dict.fromkeys(("varchar", "char", "nvarchar", "text", "character"), "`string` has no length"),
+    **dict.fromkeys(("decimal", "numeric", "number"), "cents fit into `s64`; `double` holds fractions, not exactly"),
+    **dict.fromkeys(("int", "integer", "bigint", "float", "timestamp"), "the type has no size: `s64`, `double`"),
+}
+_AGGREGATES = frozenset(("count", "sum", "min", "max", "avg", "mean", "total", "average"))
 # Keywords behind which a value or a name follows.
 _LEADING = ("not", "var", "return", "in", "mut", "Inspect", "as", "and", "or", "else", "match", "if", "for")
 
@@ -78,7 +141,47 @@ def habit(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
         found = tokens[start : start + len(texts)] if start >= 0 else ()
         if wanted.startswith(expected) and tuple(token.text for token in found) == texts and _are_joined(found):
             return meant
-    return _misspelt(tokens, index, wanted)
+    return _of_souffle(tokens, index, wanted) or _of_sql(tokens, index, wanted) or _misspelt(tokens, index, wanted)
+
+
+def aggregate(name: str) -> str | None:
+    """Returns how an aggregate over rows is written, if the name is that of an aggregate elsewhere."""
+    if name not in _AGGREGATES:
+        return None
+    if name == "count":
+        return "`var n = count() by (shop)` counts rows; of a group, `count_distinct()` counts different values"
+    word = {"mean": "avg", "average": "avg", "total": "sum"}.get(name, name)
+    return f"over rows it is written `var total = {word}(price) by (shop)`, behind the literals that bind `price`"
+
+
+def _of_souffle(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
+    """Returns a help for an aggregate such as `count : { … }` and `sum x : { … }`."""
+    if not wanted.startswith("a type"):
+        return None
+    before = [token.text for token in tokens[max(index - 3, 0) : index]]
+    if not before or before[-1] != ":":
+        return None
+    found = next((aggregate(word) for word in reversed(before[:-1]) if word in _AGGREGATES), None)
+    return found and f"this is an aggregate of Soufflé; {found}"
+
+
+def _of_sql(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
+    """Returns a help for words of SQL at, or just before, the unexpected token, in capitals or not."""
+    token = tokens[index]
+    before = tokens[index - 1] if index else None
+    word = token.text.casefold()
+    if wanted.startswith("a declaration") and word in _STATEMENTS:
+        return _STATEMENTS[word]
+    if before is not None and before.text.isupper() and before.text.casefold() in _STATEMENTS:
+        return _STATEMENTS[before.text.casefold()]
+    if wanted.startswith("`,` or `.`") and word in _SQL_WORDS:
+        return _SQL_WORDS[word]
+    if before is not None and wanted.startswith("`,` or `)`"):
+        if token.text == "?" and before.end == token.start:
+            return f"a value that may be missing has the type `Option<{before.text}>`"
+        if token.text == "(" and before.text.casefold() in _SIZED_TYPES:
+            return _SIZED_TYPES[before.text.casefold()]
+    return None
 
 
 def _misspelt(tokens: Sequence[Token], index: int, wanted: str) -> str | None:

@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     |   (?P<skip>     //[^\n]* )
     |   (?P<comment>  /\* )
     |   (?P<raw>      \$?\[\| )
+    |   (?P<given>    \$[A-Za-z_][A-Za-z0-9_]* )
     |   (?P<operator> {"|".join(map(re.escape, OPERATORS[:-1]))} | '(?! f | s?[bodh]) )
     |   (?P<float>    (?: \d[\d_]* )? 'f (?: \d[\d_]* (?: \.\d+ )? (?: [eE][+-]?\d+ )? )?
                   |   \d[\d_]* (?: \.\d+ (?: [eE][+-]?\d+ )? | [eE][+-]?\d+ ) )
@@ -110,6 +111,8 @@ class _Scanner:
                 position = self._quoted(start)
             elif group == "raw":
                 position = self._raw(start)
+            elif group == "given":
+                take(Token(Kind.PARAMETER, text[start:position], start, position))
             elif group == "interned":
                 take(Token(Kind.INTERNED, "i", start, position))
             elif group == "end":

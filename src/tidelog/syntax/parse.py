@@ -18,6 +18,7 @@ from tidelog.diagnostics.suggest import suggest
 from tidelog.syntax import ast, declarations
 from tidelog.syntax.cursor import Cursor, Failure
 from tidelog.syntax.expressions import continues
+from tidelog.syntax.habits import SOUFFLE_DIRECTIVES
 from tidelog.syntax.lex import lex
 from tidelog.syntax.rules import rule
 from tidelog.syntax.statements import for_statement
@@ -68,6 +69,8 @@ def _recover(cursor: Cursor, start: int) -> None:
 def _begins_item(cursor: Cursor) -> bool:
     """True at a word that opens an item: a declaration first on its line, or anything at the left margin."""
     token = cursor.token
+    if token.text == "." and cursor.peek().text in SOUFFLE_DIRECTIVES and cursor.source.position(token.start)[1] == 1:
+        return True
     anywhere = token.kind is Kind.KEYWORD and token.text in _ALWAYS_OPEN
     if not anywhere and token.kind is not Kind.UPPER and token.text not in _OPEN_AT_MARGIN:
         return False

@@ -1,11 +1,14 @@
 """The text of a query → a rule without a head: the literals of a body, with or without a `.` behind them.
 
-#[join = "hash"] E(x, y), E(y, z), E(x, z)
+    #[join = "hash"] E(x, y), E(y, z), E(x, $end)
+
+A parameter (`$end`) stands for a value that is given with the query. It is a variable whose name begins with `$`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
@@ -18,10 +21,19 @@ from tidelog.syntax.lex import lex
 from tidelog.syntax.rules import literal
 
 
-def parse_query(source: Source) -> ast.Rule:
-    """Returns the rule. Raises ProgramError with all the syntax errors, in the order of the text."""
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """The rule, and the first place of each parameter, by its name with the `$`."""
+
+    rule: ast.Rule
+    parameters: Mapping[str, Span]
+
+
+def parse_query(source: Source) -> ParsedQuery:
+    """Returns the query. Raises ProgramError with all the syntax errors, in the order of the text."""
     tokens, diagnostics = lex(source)
     cursor = Cursor(source, tokens, diagnostics)
+    parameters = cursor.parameters = {}
     body: list[ast.Literal] = []
     given: tuple[ast.Attribute, ...] = ()
     try:
@@ -33,7 +45,8 @@ def parse_query(source: Source) -> ast.Rule:
         cursor.report(Code.NESTED_TOO_DEEPLY, "the query is nested too deeply", cursor.span(cursor.token), "here")
     if diagnostics:
         raise ProgramError(tuple(map(_of_query, sorted(diagnostics, key=lambda each: each.span.start))))
-    return ast.Rule((), tuple(body), given, span=Span(source, 0, len(source.text)))
+    rule = ast.Rule((), tuple(body), given, span=Span(source, 0, len(source.text)))
+    return ParsedQuery(rule, parameters)
 
 
 def _literals(cursor: Cursor, body: list[ast.Literal]) -> None:

@@ -8,6 +8,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
 from tidelog.syntax.cursor import Cursor
 from tidelog.syntax.expressions import expression, value
+from tidelog.syntax.habits import aggregate
 from tidelog.syntax.patterns import argument
 from tidelog.syntax.terms import COLUMN_OR_FIELD
 from tidelog.syntax.tokens import Kind, Token
@@ -103,7 +104,8 @@ def literal(cursor: Cursor) -> ast.Literal:
                 Code.PLAIN_ASSIGNMENT,
                 f"`{name} = …` is neither a condition nor an assignment",
                 "a condition has `==`",
-                help=f"`{name} == {right.span.text}` compares, `var {name} = {right.span.text}` binds",
+                help=_aggregate_help(right)
+                or f"`{name} == {right.span.text}` compares, `var {name} = {right.span.text}` binds",
                 at=equals,
             )
         case ast.VariableDeclaration(name):
@@ -112,6 +114,15 @@ def literal(cursor: Cursor) -> ast.Literal:
             return ast.Assignment(name, annotation, right, span=span)
         case _:
             return ast.Destructuring(left, right, span=span)
+
+
+def _aggregate_help(right: ast.Expression) -> str | None:
+    """Returns how an aggregate is written, if the right of a `=` looks like one: `sum x : { … }`, `count(x)`."""
+    match right:
+        case ast.Variable(name) | ast.Call(ast.Variable(name), () | (_,)) | ast.Annotation(ast.Variable(name)):
+            return aggregate(name)
+        case _:
+            return None
 
 
 def _atom_follows(cursor: Cursor) -> bool:

@@ -27,7 +27,10 @@ _OPENING_WORDS = frozenset(
     ("_", "true", "false", "not", "if", "var", "for", "match", "break", "continue", "return", "function")
 )
 _VALUES = frozenset(
-    (Kind.LOWER, Kind.UPPER, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.RAW, Kind.TEMPLATE, Kind.INTERNED)
+    (
+        *(Kind.LOWER, Kind.UPPER, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.RAW, Kind.TEMPLATE, Kind.INTERNED),
+        Kind.PARAMETER,
+    )
 )
 
 
@@ -67,6 +70,7 @@ def string(cursor: Cursor) -> ast.String | ast.Interpolation:
 
 def _hole(cursor: Cursor, hole: Hole) -> ast.Expression:
     inner = Cursor(cursor.source, hole.tokens, cursor.diagnostics, cursor.nesting)
+    inner.parameters = cursor.parameters
     if inner.finished():
         cursor.fail(Code.UNEXPECTED_TOKEN, "expected an expression, found `}`", "it is empty", at=hole.span)
     tree = expressions.assignment(inner)
@@ -84,6 +88,22 @@ def _name(cursor: Cursor) -> ast.Expression:
     if after == "@":
         return _binding(cursor, token)
     return ast.Variable(token.text, span=Span(cursor.source, token.start, token.end))
+
+
+def _parameter(cursor: Cursor) -> ast.Variable:
+    """`$a`: a variable of a query that has its value from outside; no other name begins with `$`."""
+    token = cursor.token
+    if cursor.parameters is None:
+        cursor.fail(
+            Code.UNEXPECTED_TOKEN,
+            f"`{token.text}` is a parameter, and only queries have parameters",
+            "not in a program",
+            help='write the value here, or an input relation that has it; `"${x}"` puts a value into a text',
+        )
+    cursor.next()
+    span = cursor.span(token)
+    cursor.parameters.setdefault(token.text, span)
+    return ast.Variable(token.text, span=span)
 
 
 def _interned(cursor: Cursor) -> ast.Interned:
@@ -291,6 +311,7 @@ TERMS: dict[Kind, Callable[[Cursor], ast.Expression]] = {
     Kind.RAW: string,
     Kind.TEMPLATE: string,
     Kind.INTERNED: _interned,
+    Kind.PARAMETER: _parameter,
     Kind.OPERATOR: _bracketed,
     Kind.KEYWORD: _word,
     Kind.RESERVED: _reserved,

@@ -20,6 +20,7 @@ class Kind(IntEnum):
     RAW = auto()  # [|…|]
     TEMPLATE = auto()  # $[|…|]
     INTERNED = auto()  # the i of i"…", i[|…|] and i$[|…|]
+    PARAMETER = auto()  # $name: a value that is given with a query
     COMMENT = auto()  # //… or /*…*/: never among the tokens that the parser sees
     ERROR = auto()  # reported by the lexer already
     END = auto()

@@ -33,8 +33,10 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.wording import counted
 from tidelog.syntax import ast
+from tidelog.syntax.habits import aggregate
 from tidelog.syntax.show import show_expression
 
+_GROUP = "ddlog_std::Group"
 GROUP_BY = "group_by"
 
 
@@ -248,11 +250,24 @@ def _pass(at: Inference, choice: Choice, arguments: tuple[ast.Expression, ...], 
     """Holds the arguments against the parameters; those without a draft are inferred, closures last."""
     order = sorted(range(len(arguments)), key=lambda place: isinstance(arguments[place], ast.Closure))
     for place in order:
+        wanted = choice.parameter(place)
         draft = found[place]
         if draft is None:
-            at.expect(arguments[place], choice.parameter(place), *choice.reason(place))
-        else:
-            at.agree(arguments[place], draft, choice.parameter(place), *choice.reason(place))
+            draft = at.infer(arguments[place], wanted, choice.reason(place))
+        at.agree(arguments[place], draft, wanted, *choice.reason(place), help=_grouped(choice, arguments[place], draft))
+
+
+def _grouped(choice: Choice, argument: ast.Expression, found: Draft) -> str | None:
+    """Returns a help for a value that is given to an aggregate of the library, which takes a group."""
+    whole, given = shape(choice.parameter(0)), shape(found)
+    if whole is None or whole.head != _GROUP or not choice.entry.module.is_library or choice.entry.arity != 1:
+        return None
+    if isinstance(current(found), Unknown) or (given is not None and given.head == _GROUP):
+        return None
+    name, value = choice.entry.name.rpartition("::")[2], show_expression(argument)
+    over_rows = aggregate(name)
+    grouped = f"`{value}.group_by(key).{name}()` takes a group"
+    return f"{grouped}; {over_rows}" if over_rows else grouped
 
 
 def _closure_shape(node: ast.Expression) -> Draft:
@@ -322,6 +337,7 @@ def _wrong_count(at: Inference, called: _Called, candidates: list[FunctionEntry]
         called.span,
         f"expected {wanted}, found {found}",
         related=related,
+        help=aggregate(called.name) if all(entry.module.is_library for entry in candidates) else None,
     )
 
 

@@ -8,7 +8,7 @@ Only what cannot be wrong is said: a conversion that the language has, from the 
 
 from __future__ import annotations
 
-from tidelog.check.inference.drafts import FUNCTION, Draft, Shape, Unknown, could_be, current, shape
+from tidelog.check.inference.drafts import FUNCTION, Draft, Kind, Shape, Unknown, could_be, current, shape
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
 from tidelog.types import UNIT, BigIntType, BitType, BoolType, FloatType, SignedType, StringType, TypeVariable
@@ -94,6 +94,10 @@ def _is(part: Draft, other: Draft) -> bool:
 def widened(node: ast.Expression, found: Draft, other: Draft) -> str | None:
     """Returns a help for the left operand of two that must be alike, where it is the narrower number of one family."""
     found, other = current(found), current(other)
+    is_fraction = isinstance(other, FloatType) or (isinstance(other, Unknown) and other.kind is Kind.FRACTION)
+    if isinstance(found, BitType | SignedType | BigIntType) and is_fraction:
+        wide = other if isinstance(other, FloatType) else "double"
+        return f"`{pasted(node)} as {wide}` makes the left side a floating-point number"
     if type(found) is not type(other) or not isinstance(found, BitType | SignedType | FloatType):
         return None
     assert isinstance(other, BitType | SignedType | FloatType)

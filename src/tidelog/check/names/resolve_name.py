@@ -12,6 +12,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
+from tidelog.syntax.habits import aggregate
 
 # For each kind of names: what is reported where there is no such name, and the names of that kind.
 _KINDS: dict[str, tuple[Code, str, Callable[[Module], Iterable[str]]]] = {
@@ -45,6 +46,28 @@ _FOREIGN_TYPES = {
     **dict.fromkeys(("List", "list", "Array", "array", "vector", "Vector", "vec"), "Vec"),
     **dict.fromkeys(("Dict", "dict", "HashMap", "BTreeMap", "map"), "Map"),
     **dict.fromkeys(("optional", "Optional", "Maybe", "option"), "Option"),
+}
+
+# Types of time, and what there is for them.
+_TIME_TYPES = {
+    "date": "`import time` declares `Date`, and its values are texts such as `2024-01-31`",
+    **dict.fromkeys(
+        ("datetime", "timestamp", "timestamptz"), "`import time` declares `DateTime`; seconds since 1970 fit into `s64`"
+    ),
+    **dict.fromkeys(("decimal", "numeric", "money"), "cents fit into `s64`; `double` holds fractions, not exactly"),
+}
+
+# Functions by the names that they have elsewhere.
+_FOREIGN_FUNCTIONS = {
+    **dict.fromkeys(("upper", "ucase", "to_upper"), "`to_uppercase(s)`"),
+    **dict.fromkeys(("lower", "lcase", "to_lower"), "`to_lowercase(s)`"),
+    **dict.fromkeys(("length", "size"), "`len(x)` is the length of a string or a vector"),
+    **dict.fromkeys(("coalesce", "ifnull", "nvl"), "`unwrap_or(x, y)` is `y` where `x` is `None`"),
+    **dict.fromkeys(("concat", "cat"), "`a ++ b` joins strings"),
+    **dict.fromkeys(("substring",), "`substr(s, start, end)`"),
+    **dict.fromkeys(("isnull", "is_null"), "`is_none(x)` is true for an `Option` without a value"),
+    **dict.fromkeys(("strlen",), "`len(s)`"),
+    **dict.fromkeys(("to_number",), "`parse_dec_i64(s)` reads a number; `import souffle_lib` has `to_number`"),
 }
 
 
@@ -89,7 +112,9 @@ class Names:
         """
         if self._knows_module(name, span):
             known = (*others, "group_by", *self._all(name, "relation"), *self._all(name, "function"))
-            help = import_for(name, first, self.module.prefixes()) if first else None
+            help = aggregate(name) or _FOREIGN_FUNCTIONS.get(name)
+            if help is None and first:
+                help = import_for(name, first, self.module.prefixes())
             self._report_unknown(name, span, "function", known, help)
 
     def _one(
@@ -169,4 +194,6 @@ class Names:
 
 def _foreign_type(name: str) -> str | None:
     meant = _FOREIGN_TYPES.get(name)
+    if meant is None and name.casefold() in _TIME_TYPES:
+        return _TIME_TYPES[name.casefold()]
     return f"it is called `{meant}` here" if meant else None

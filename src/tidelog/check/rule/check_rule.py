@@ -6,7 +6,7 @@ bound. Everything else is read in the written order (`state` says how).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tidelog.check import program
 from tidelog.check.declarations.attributes import read_attributes
@@ -25,6 +25,7 @@ from tidelog.check.rule.state import RuleState, variables_of
 from tidelog.check.rule.streams import StreamFlow
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic
+from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
 from tidelog.types import BOOL, S64, U64, UNIT, Type
@@ -43,9 +44,25 @@ def check_rule(
 
     `recursive` says whether a head depends on itself: then `Inspect` sees rounds as well as epochs.
     """
-    checking = _Checking(rule, module, environment, diagnostics, recursive)
+    checking = _Checking(rule, module, environment, diagnostics, recursive, {})
     checking.read()
     return None if checking.state.at.errors else checking.typed()
+
+
+def check_body(
+    rule: ast.Rule,
+    module: Module,
+    environment: Environment,
+    diagnostics: list[Diagnostic],
+    parameters: Mapping[str, Span],
+) -> tuple[program.Rule, dict[str, Type]] | None:
+    """Returns the typed rule of a query and the types of its parameters; None when something is wrong, which is
+    reported.
+    """
+    checking = _Checking(rule, module, environment, diagnostics, False, parameters)
+    checking.read()
+    typed = None if checking.state.at.errors else checking.typed()
+    return None if typed is None else (typed, checking.state.parameter_types())
 
 
 class _Checking:
@@ -56,9 +73,10 @@ class _Checking:
         environment: Environment,
         diagnostics: list[Diagnostic],
         recursive: bool,
+        parameters: Mapping[str, Span],
     ) -> None:
         self._attributes = read_attributes(rule.attributes, "rule", diagnostics)
-        self.state = RuleState(rule, module, environment, diagnostics)
+        self.state = RuleState(rule, module, environment, diagnostics, parameters)
         self._rule = rule
         self._at = self.state.at
         self._flow = StreamFlow(self._at)
@@ -80,6 +98,7 @@ class _Checking:
             self._filter(literal)
         for head in self._rule.heads:
             self._head(head)
+        self.state.report_unknown_parameters()
         self._at.finish()
 
     def typed(self) -> program.Rule | None:

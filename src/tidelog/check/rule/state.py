@@ -7,9 +7,11 @@ variable or relation that was reported once stays silent for the rest of the rul
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tidelog.check.functions.free_variables import called_names, free_variables, name_of, pattern_variables
 from tidelog.check.inference import Inference, Local
-from tidelog.check.inference.drafts import BROKEN, Draft
+from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, current
 from tidelog.check.names.scope import Environment, Module
 from tidelog.check.rule.remedy import did_you_mean, reordered_example
 from tidelog.diagnostics.codes import Code
@@ -17,12 +19,23 @@ from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
+from tidelog.types import Type
 
 
 class RuleState:
-    """The variables of one rule. `at` infers its expressions; the rule's own scope is the outermost."""
+    """The variables of one rule. `at` infers its expressions; the rule's own scope is the outermost.
 
-    def __init__(self, rule: ast.Rule, module: Module, environment: Environment, diagnostics: list[Diagnostic]) -> None:
+    `parameters` are variables that have values before the body is read; a `group_by` does not end them.
+    """
+
+    def __init__(
+        self,
+        rule: ast.Rule,
+        module: Module,
+        environment: Environment,
+        diagnostics: list[Diagnostic],
+        parameters: Mapping[str, Span] | None = None,
+    ) -> None:
         self.rule = rule
         self.at = Inference(environment, module, diagnostics)
         self.at.types.where = "in a rule"
@@ -30,6 +43,9 @@ class RuleState:
         self.binders = find_binders(rule)
         self.grouped_at: Span | None = None
         self._gone: set[str] = set()
+        self._parameters = {
+            name: self.at.declare(name, Unknown(), span, "rule") for name, span in (parameters or {}).items()
+        }
 
     @property
     def scope(self) -> dict[str, Local]:
@@ -50,10 +66,28 @@ class RuleState:
     def keep_only(self, names: set[str], span: Span) -> None:
         """Ends the scope of all variables but these, as a `group_by` does."""
         self.grouped_at = span
+        names = names | self._parameters.keys()
         self._gone |= self.scope.keys() - names
         kept = {name: local for name, local in self.scope.items() if name in names}
         self.at.scopes[0] = kept
         self.bound_at = {name: place for name, place in self.bound_at.items() if name in names}
+
+    def report_unknown_parameters(self) -> None:
+        """Reports the parameters whose types their places do not tell; called before open types get their defaults."""
+        for name, local in self._parameters.items():
+            draft = current(local.draft)
+            if isinstance(draft, Unknown) and draft.kind is Kind.ANY and not self.at.errors:
+                self.at.report(
+                    Code.UNKNOWN_TYPE_HERE,
+                    f"the type of the parameter `{name}` is not known",
+                    local.span,
+                    "nothing here tells its type",
+                    help=f"`({name}: string)` gives it one",
+                )
+
+    def parameter_types(self) -> dict[str, Type]:
+        """Returns the types of the parameters, once everything is read."""
+        return {name: self.at.solved(local.draft, local.span) for name, local in self._parameters.items()}
 
     def origin(self, node: ast.Variable) -> list[tuple[Span, str]]:
         """Returns the place where a variable was bound, if that is not here."""

@@ -34,7 +34,7 @@ class Var(Node):
 
 @dataclass(frozen=True, slots=True)
 class Lit(Node):
-    """A literal, its value already in the range of its type; the type is never a declared one."""
+    """A literal, its value already in the range of its type. A value of a declared type is a parameter of a query."""
 
     value: Value
 

@@ -1,18 +1,24 @@
 """The Python functions of extern functions → functions that return values of the language.
 
 A user's function may return what `insert` takes (`io.fit`): a list for a `Vec`, a dict for a struct, None for an
-`Option`. A result that does not fit its type is a TypeError of that function, so the epoch fails and names it.
+`Option`. A result that does not fit its type, and a division by zero, are errors of that function: the epoch fails,
+and the error names the function and its place.
 Results of types that have no form in Python (functions, `Any`, extern types of the program, type variables) are
 taken as they are.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import PurePath
+from traceback import walk_tb
 from typing import Any
 
 from tidelog.check.program import Function
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import EvaluationError
 from tidelog.io.fit import Fitter, fitter
 from tidelog.io.values import UnfitError, quoted
 from tidelog.types import UNIT, FunctionType, NamedType, Type, TypeVariable, parts
@@ -35,16 +41,41 @@ class FittedExterns:
 
     def _fitted(self, name: str, python: Callable[..., Any]) -> Callable[..., Any]:
         def fitted(*arguments: Any) -> Any:
-            result = python(*arguments)
+            try:
+                result = python(*arguments)
+            except ZeroDivisionError as error:
+                # Not the division of a rule, which is reported with the rule.
+                what = f"ZeroDivisionError: {error}"
+                raise _failure(name, what, _place_of(error)) from error
             fit = self._fitters.get(name)
             try:
                 return result if fit is None else fit(result)
             except UnfitError as error:
-                raise TypeError(_misfit(error)) from None
+                raise _failure(name, f"TypeError: {_misfit(error)}", _place(python)) from None
 
         # Errors name the function that was called from the program.
         fitted.__code__ = fitted.__code__.replace(co_name=name.rpartition("::")[2])
         return wraps(python)(fitted)
+
+
+def _failure(name: str, what: str, place: str) -> EvaluationError:
+    called = name.rpartition("::")[2]
+    return EvaluationError(f"extern function `{called}` failed: {what}{place}", code=Code.EXTERN_FAILED)
+
+
+def _place(python: Callable[..., Any]) -> str:
+    """Returns where a function is defined, behind a message; nothing for one that is not written in Python."""
+    code = getattr(inspect.unwrap(python), "__code__", None)
+    return f" ({PurePath(code.co_filename).name}:{code.co_firstlineno})" if code is not None else ""
+
+
+def _place_of(error: Exception) -> str:
+    """Returns the line that raised, behind a message."""
+    frames = [(frame, line) for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename != __file__]
+    if not frames:
+        return ""
+    frame, line = frames[-1]
+    return f" ({PurePath(frame.f_code.co_filename).name}:{line})"
 
 
 def _fitter_of(function: Function, definitions: Definitions) -> Fitter:

@@ -22,6 +22,7 @@ from tidelog.rules.rule_changes.rule_set import Know, RuleSet
 
 if TYPE_CHECKING:
     from tidelog.database.database import Database
+    from tidelog.database.program.relations import Relations
     from tidelog.database.program.types import Types
 
 ENGINES = ("local", "spark", "auto")
@@ -138,6 +139,18 @@ class Program:
 
         return Types(self.stages.rules.functions.definitions)
 
+    @property
+    def relations(self) -> Relations:
+        """The declared relations by name, with columns, types, role and kind.
+
+        >>> program.relations["Edge"].columns, program.relations["Edge"].role
+        ({'src': 'string', 'dst': 'string'}, 'input')
+        """
+        from tidelog.database.locked_engine import declared
+        from tidelog.database.program.relations import Relations
+
+        return Relations(declared(self.stages.rules))
+
     def __repr__(self) -> str:
         typed = self.stages.typed
         return f"<Program {self.name}: {len(typed.relations)} relations, {len(typed.rules)} rules>"
@@ -220,7 +233,7 @@ def _check_engine(engine: object, spark: Any) -> None:
         raise UsageError(
             f"there is no engine {engine!r}",
             code=Code.UNKNOWN_ENGINE,
-            help=f"did you mean {meant!r}?" if meant else f"the engines are {', '.join(map(repr, ENGINES))}",
+            help=f"did you mean {meant!r}?" if meant else _engines_help(engine),
         )
     if engine == "local" and spark is not None:
         raise UsageError(
@@ -234,6 +247,12 @@ def _check_engine(engine: object, spark: Any) -> None:
             code=Code.UNKNOWN_ENGINE,
             help="pass `SparkSession.builder.getOrCreate()`, or nothing: then there will be a local one",
         )
+
+
+def _engines_help(engine: object) -> str:
+    engines = f"the engines are {', '.join(map(repr, ENGINES))}"
+    is_path = isinstance(engine, str | os.PathLike)
+    return f"{engines}; a directory is given as `program.open(path={str(engine)!r})`" if is_path else engines
 
 
 def _check_plans(plans: object, engine: str) -> None:

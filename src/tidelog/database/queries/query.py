@@ -1,39 +1,55 @@
 """The text of a query → its answer: rows with a column for each of its variables.
 
-    db.query('Reach("a", x), Cost(x, c), c < 10')        columns x, c
+    db.query('Reach("a", x), Cost(x, c), c < 10')                   columns x, c
+    db.query("Reach($from, x)", params={"from": "a"})               column x
 
 The query is compiled alone, with the names of the program; the program's own rules are not compiled again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from tidelog.check.check_query import check_query
+from tidelog.check.check_query import TypedQuery, check_query
 from tidelog.check.program import TypedProgram
-from tidelog.database.transactions.changes import table_to_pandas
+from tidelog.database.tabular import Tabular
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import ProgramError, UsageError
+from tidelog.diagnostics.html import html_table
+from tidelog.diagnostics.report import diagnostic
 from tidelog.diagnostics.spans import Source
+from tidelog.diagnostics.suggest import did_you_mean
+from tidelog.diagnostics.wording import listed
+from tidelog.io.fit import fitter
 from tidelog.io.sort import sort_rows
 from tidelog.io.to_python import dump_json, json_form, rows_to_table
-from tidelog.io.values import Row
+from tidelog.io.values import Row, UnfitError, parameter_misfit
+from tidelog.io.write import write_file
 from tidelog.rules.ir import Relation, RuleProgram
 from tidelog.rules.lower.query import Query, lower_query
 from tidelog.syntax.parse_query import parse_query
 from tidelog.values import Definitions, record_writer
 
 
-class Answer(Sequence[Row]):
+class Answer(Tabular):
     """The rows of a query, distinct and in value order. A query without variables has the row `()`, or none.
 
-    `columns` are the names of the query's variables, in the order in which they are bound.
+    It has `len()`, `[]`, `in` and iteration, as a list has. It is no `Sequence`: polars would read one row by row,
+    without the names of its columns.
+
+    `columns` are the names of the query's variables, in the order in which they are bound. `is_cut` is true if the
+    search ended at the `limit` of the query, so that there may be more rows.
     """
 
-    def __init__(self, relation: Relation, rows: list[Row], definitions: Definitions) -> None:
+    def __init__(self, relation: Relation, rows: list[Row], definitions: Definitions, is_cut: bool = False) -> None:
         self.columns = tuple(column.name for column in relation.columns)
         self.rows = rows
+        self.is_cut = is_cut
         self._relation = relation
         self._definitions = definitions
 
@@ -54,9 +70,9 @@ class Answer(Sequence[Row]):
         """Returns the rows as an Arrow table. Raises UsageError for a column of functions."""
         return rows_to_table(self.rows, self._relation, self._definitions)
 
-    def to_pandas(self) -> Any:
-        """Returns the rows as a pandas DataFrame."""
-        return table_to_pandas(self.to_arrow(), self._relation)
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the rows to a file; the ending of its name tells the format, as in `tx.load`."""
+        write_file(self.rows, self._relation, self._definitions, Path(path))
 
     def to_json(self) -> str:
         """Returns the rows as a JSON array of objects, on one line."""
@@ -84,15 +100,66 @@ class Answer(Sequence[Row]):
         return self.to_text()
 
     def __repr__(self) -> str:
-        return f"<Answer: {len(self)} rows of ({', '.join(self.columns)})>"
+        count = f"{len(self):,} row{'' if len(self) == 1 else 's'}{', cut at the limit,' if self.is_cut else ''}"
+        return f"<Answer: {count} of ({', '.join(self.columns)})>"
+
+    def _repr_html_(self) -> str:
+        """Renders for notebooks: the first rows."""
+        headings = [f"{column.name}: {column.type}" for column in self._relation.columns]
+        return html_table(repr(self)[1:-1], headings, self.rows, len(self))
 
 
-def compile_query(text: str, typed: TypedProgram, rules: RuleProgram) -> Query:
-    """Checks and lowers a query. Raises ProgramError with all errors, UsageError for a missing extern."""
-    rule, missing = check_query(parse_query(Source("<query>", text)), typed)
-    return lower_query(rule, missing, typed, rules)
+def compile_query(text: str, typed: TypedProgram, rules: RuleProgram, params: Mapping[str, Any] | None = None) -> Query:
+    """Checks and lowers a query. Its parameters get their values as typed constants.
+
+    Raises ProgramError with all errors, DataError for a value that does not fit its parameter, UsageError for a value
+    without a parameter, or for a missing extern.
+    """
+    checked = check_query(parse_query(Source("<query>", text)), typed)
+    values = _fitted({} if params is None else params, checked, rules.functions.definitions)
+    return lower_query(checked, values, typed, rules)
 
 
-def answer(query: Query, rows: list[Row]) -> Answer:
-    """Makes an answer of an engine's rows."""
-    return Answer(query.answer, sort_rows(rows), query.functions.definitions)
+def answer(query: Query, rows: list[Row], limit: int | None = None) -> Answer:
+    """Makes an answer of an engine's rows, of which there are at most `limit`."""
+    return Answer(query.answer, sort_rows(rows), query.functions.definitions, is_cut=len(rows) == limit)
+
+
+def _fitted(params: Any, query: TypedQuery, definitions: Definitions) -> dict[str, Any]:
+    """Returns the canonical values of the parameters, by their names with the `$`."""
+    if not isinstance(params, Mapping):
+        raise UsageError(
+            f"`params` is {params!r}; it must have a value for each name",
+            code=Code.UNKNOWN_PARAMETER,
+            help='for example `db.query("Reach($a, x)", params={"a": "home"})`',
+        )
+    missing = [
+        diagnostic(
+            Code.MISSING_PARAMETER,
+            f"no value is given for the parameter `{name}`",
+            query.places[name],
+            f"a {type_}",
+            help=f'give it one: `params={{"{name[1:]}": ...}}`',
+        )
+        for name, type_ in query.parameters.items()
+        if name[1:] not in params
+    ]
+    if missing:
+        raise ProgramError(tuple(sorted(missing, key=lambda each: each.span.start)))
+    for name in params:
+        if f"${name}" not in query.parameters:
+            known = [each[1:] for each in query.parameters]
+            plain = str(name).removeprefix("$")
+            otherwise = f"its parameters are {listed(f'${each}' for each in known)}" if known else "it has none"
+            raise UsageError(
+                f"the query has no parameter `${plain}`" if plain == name else f"{name!r} is no name of a parameter",
+                code=Code.UNKNOWN_PARAMETER,
+                help=f"write `{plain!r}`, without the `$`" if plain in known else did_you_mean(plain, known, otherwise),
+            )
+    values = {}
+    for name, type_ in query.parameters.items():
+        try:
+            values[name] = fitter(type_, definitions)(params[name[1:]])
+        except UnfitError as error:
+            raise parameter_misfit(name, error) from None
+    return values

@@ -6,36 +6,42 @@ whatever is committed meanwhile.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from tidelog.database.locked_engine import LockedEngine
-from tidelog.database.transactions.changes import table_to_pandas
+from tidelog.database.tabular import Tabular
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.diagnostics.html import SHOWN, html_table
 from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
 from tidelog.io.fit import fitter
-from tidelog.io.rows import to_row
+from tidelog.io.rows import Batch, to_row
 from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.to_python import rows_to_table
 from tidelog.io.values import Row, UnfitError, misfit
-from tidelog.rules.ir import Relation
+from tidelog.io.write import write_file
+from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.arrow import is_plain_relation, table_to_rows
 
 _ROWS_AT_ONCE = 10_000
 _SORTED_FOR_A_GLANCE = 100_000
 
 
-class RelationView:
+class RelationView(Tabular):
     """The rows of one relation: `rows()`, `len()`, `in`, iteration, and the whole as a table.
 
     Python rows are in value order; tables are in whatever order is cheapest.
     """
+
+    is_read_by_position = True
+    """Given as rows of another relation, it is read by position (`io.tables.as_arrow`)."""
 
     def __init__(self, locked: LockedEngine, relation: Relation) -> None:
         self._locked = locked
@@ -75,9 +81,20 @@ class RelationView:
             found = engine.rows(self._relation.name)
         return rows_to_table([row for row, weight in found if weight > 0], self._relation, self._locked.definitions)
 
-    def to_pandas(self) -> Any:
-        """Returns all rows as a pandas DataFrame."""
-        return table_to_pandas(self.to_arrow(), self._relation)
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes all rows to a file, in value order; the ending of its name tells the format, as in `tx.load`.
+
+            db.relation("Reach").write("out.parquet")
+
+        A row of a multiset is written as often as its weight. The file appears whole or not at all. Raises UsageError
+        for a name that tells no format, and for a file that cannot be written.
+        """
+        rows: Batch
+        if self._relation.kind is Kind.SET:
+            rows = self.to_arrow() if is_plain_relation(self._relation) else self.rows()
+        else:
+            rows = [row for row, weight in self.weights() for _ in range(weight)]
+        write_file(rows, self._relation, self._locked.definitions, Path(path))
 
     def to_spark(self) -> Any:
         """Returns all rows as a Spark DataFrame; only on the Spark engine."""

@@ -16,8 +16,9 @@ from typing import Any
 import pyarrow as pa
 
 from tidelog.database.locked_engine import LockedEngine
+from tidelog.database.tabular import Tabular
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import MissingDependencyError, UsageError
+from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.html import html_table
 from tidelog.engine.interface import ChangeRows
 from tidelog.io.rows import WORTH_A_TABLE
@@ -25,12 +26,12 @@ from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.to_python import rows_to_table
 from tidelog.io.values import Row
 from tidelog.rules.ir import Kind, Relation
-from tidelog.rules.schema.arrow import arrow_schema, is_plain, is_plain_relation, table_to_rows
+from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation, table_to_rows
 
 WEIGHT = "_weight"
 
 
-class Delta:
+class Delta(Tabular):
     """The rows of one relation that were inserted and deleted in one epoch.
 
     `len()` is the number of rows that changed; iteration gives `(row, weight)` in value order, with the weight +1
@@ -65,10 +66,6 @@ class Delta:
             return self._weighted_table()
         rows = rows_to_table([row for row, _ in self._weights], self._relation, self._locked.definitions)
         return rows.append_column(WEIGHT, pa.array([weight for _, weight in self._weights], pa.int64()))
-
-    def to_pandas(self) -> Any:
-        """Returns `to_arrow()` as a pandas DataFrame."""
-        return table_to_pandas(self.to_arrow(), self._relation)
 
     def to_spark(self) -> Any:
         """Returns `to_arrow()` as a Spark DataFrame; only on the Spark engine."""
@@ -184,25 +181,6 @@ class Changes(Mapping[str, Delta]):
     def _repr_html_(self) -> str:
         """Renders for notebooks: each relation that changed, with its first rows."""
         return "\n".join(delta._repr_html_() for delta in self.values()) or "<p>no changes</p>"
-
-
-def table_to_pandas(table: pa.Table, relation: Relation) -> Any:
-    """Converts the table of a relation's rows to a pandas DataFrame; values that are not plain become Python objects.
-
-    Raises MissingDependencyError, with the command, where pandas is missing.
-    """
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingDependencyError(
-            "pandas is not installed", code=Code.NO_PANDAS, help="pip install 'pandas>=2.2,<3'"
-        ) from error
-    objects = [column.name for column in relation.columns if not is_plain(column.type)]
-    frame = table.drop_columns(objects).to_pandas()
-    # pandas itself would make integers with nulls floats, and nulls among floats NaN, also inside lists.
-    for name in objects:
-        frame[name] = pandas.Series(table.column(name).to_pylist(), dtype=object)
-    return frame[table.column_names]
 
 
 def _weighted(table: pa.Table, sign: int) -> pa.Table:

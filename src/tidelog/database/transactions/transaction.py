@@ -10,20 +10,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tidelog.database.locked_engine import LockedEngine, declared, unknown_relation
 from tidelog.database.transactions.changes import Changes
 from tidelog.database.transactions.modify import Fields, modification
+from tidelog.database.transactions.progress import log_if_slow, reporting
 from tidelog.database.transactions.writes import KeyedWrites, Writes, writes_to
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import TransactionError
+from tidelog.diagnostics.errors import TransactionError, UsageError
 from tidelog.engine.interface import BeforeCommit, EpochReport, NewRules
 from tidelog.engine.marks import Marks
 from tidelog.io.fit import fitter
 from tidelog.io.values import UnfitError, Value, key_misfit
 from tidelog.rules.ir import Kind, Relation, Role
 from tidelog.rules.rule_changes.rule_set import RuleSet
+
+if TYPE_CHECKING:
+    from tidelog.database.transactions.load import LoadReport
 
 
 class _State(Enum):
@@ -75,11 +79,46 @@ class Transaction:
 
         Rows are tuples, lists, dicts or records such as dataclasses (for a relation of one column also bare values), an
         Arrow table, a pandas or polars DataFrame; on the Spark engine also a DataFrame of Spark or of pandas-on-Spark.
+        A polars LazyFrame, an Arrow Dataset and a RecordBatchReader are read batch by batch. Files are for `load`.
         A row whose primary key is there already raises TransactionError, even if it is equal. A multiset has the row
         once more, and so has a stream.
         """
         self._write(relation, "insert into").insert(rows)
         self._count += 1
+
+    def load(
+        self,
+        relation: str,
+        path: Any,
+        *,
+        format: str | None = None,
+        header: str = "detect",
+        on_bad_row: str = "fail",
+    ) -> LoadReport:
+        """Adds the rows of files to an input relation, as `insert` does, and returns a report.
+
+            tx.load("Edge", "edges/*.parquet")
+            tx.load("Person", ["people.csv", "more.tsv.gz"])
+
+        `path` is a path, a pattern (`*`, `?`, `**`), or a list of them. The ending of a name tells the format: `.csv`,
+        `.tsv`, `.facts`, `.jsonl`, `.parquet` (also a folder), `.arrow`, `.feather`; text also with `.gz` or `.zst`
+        behind it. `format` sets it for other names. `header` is for CSV and TSV: `"detect"`, `"name"`, `"position"` or
+        `"none"`; the report says what was found. With `"position"`, the columns of Parquet and Arrow files count by
+        position. With `on_bad_row="skip"`, rows that do not fit are left out and counted.
+
+        Raises DataError, with file, line and column, for rows that cannot be read; then the transaction is as it was.
+        """
+        from tidelog.database.transactions.load import Loading
+
+        writes = self._write(relation, "load into")
+        if on_bad_row not in ("fail", "skip"):
+            raise UsageError(f"`on_bad_row` is {on_bad_row!r}; it must be 'fail' or 'skip'", code=Code.BAD_PATH)
+        declared = self._locked.program.relations[relation]
+        skips = on_bad_row == "skip"
+        loading = Loading(path, declared, self._locked.definitions, format=format, header=header, skip_bad_rows=skips)
+        writes.insert_batches(loading.batches())
+        self._count += 1
+        return loading.report
 
     def delete(self, relation: str, rows: Any) -> None:
         """Removes rows from an input relation; takes what `insert` takes.
@@ -298,7 +337,9 @@ class Transaction:
         changed = self._new_rules()
         with self._locked.engine() as engine:
             options = self._options
-            outcome = engine.commit(operations, options.before_commit, marks=options.marks, rules=changed)
+            rules = self._locked.program if changed is None else changed.rules.rules
+            with reporting(engine, len(rules.strata)):
+                outcome = engine.commit(operations, options.before_commit, marks=options.marks, rules=changed)
             if changed is not None:
                 self._locked.take_rules(changed.rules)
             if outcome is not None:
@@ -306,6 +347,8 @@ class Transaction:
             for each in writes.values():
                 each.committed()
         self._report = outcome.report if outcome else None
+        if self._report is not None:
+            log_if_slow(self._report)
         return Changes(self._locked, outcome.changes if outcome else {})
 
     def _tell(self) -> None:

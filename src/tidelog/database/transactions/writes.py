@@ -11,14 +11,17 @@ costs time in its own rows only, never in the relation. A method that raises lea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from tidelog.database.locked_engine import Given, LockedEngine
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TransactionError
 from tidelog.engine.interface import Operation
-from tidelog.io.rows import to_batch, to_rows, to_table
+from tidelog.io.rows import Batch, to_batch, to_rows, to_table
+from tidelog.io.streamed import streamed
 from tidelog.io.values import Row, Value, quoted
 from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.arrow import is_plain_relation
@@ -35,10 +38,14 @@ class Writes(ABC):
         self._relation = relation
 
     def insert(self, rows: Any) -> None:
-        self._add(+1, rows)
+        self._add(+1, self._parts(rows))
 
     def delete(self, rows: Any) -> None:
-        self._add(-1, rows)
+        self._add(-1, self._parts(rows))
+
+    def insert_batches(self, batches: Iterable[Batch]) -> None:
+        """Inserts all batches, or none if reading one of them raises."""
+        self._add(+1, batches)
 
     @abstractmethod
     def clear(self) -> None: ...
@@ -52,8 +59,13 @@ class Writes(ABC):
         """Makes this view the base of later transactions."""
 
     @abstractmethod
-    def _add(self, sign: int, rows: Any) -> None:
-        """Inserts (+1) or deletes (-1) rows."""
+    def _add(self, sign: int, parts: Iterable[Any]) -> None:
+        """Inserts (+1) or deletes (-1) the rows of all parts."""
+
+    def _parts(self, rows: Any) -> Iterable[Any]:
+        """Returns the rows in the parts in which they come: most come in one."""
+        parts = streamed(rows, self._relation, self._locked.definitions)
+        return (rows,) if parts is None else parts
 
     def _python_rows(self, rows: Any) -> list[Row]:
         frame = self._locked.spark_frame(rows)
@@ -100,16 +112,24 @@ class PlainWrites(Writes):
     def committed(self) -> None:
         pass  # the engine has the facts
 
-    def _add(self, sign: int, rows: Any) -> None:
-        # Outside the lock: the rows may be a generator that reads this very database.
-        batch = self._batch(rows)
+    def _add(self, sign: int, parts: Iterable[Any]) -> None:
+        added: list[Operation] = []
+        for rows in parts:
+            # Outside the lock: the rows may be a generator that reads this very database.
+            batch = self._batch(rows)
+            if isinstance(batch, list) and added and isinstance(added[-1].rows, list):
+                added[-1].rows.extend(batch)
+                continue
+            with self._locked.engine() as engine:
+                staged = engine.stage(self._relation.name, batch)
+            added.append(Operation(self._relation.name, sign, staged))
         last = self._operations[-1] if self._operations else None
-        if isinstance(batch, list) and last is not None and last.sign == sign and isinstance(last.rows, list):
-            last.rows.extend(batch)  # thousands of calls with a row each are one operation
-            return
-        with self._locked.engine() as engine:
-            staged = engine.stage(self._relation.name, batch)
-        self._operations.append(Operation(self._relation.name, sign, staged))
+        if added and last is not None and last.sign == sign:
+            first = added[0]
+            if isinstance(first.rows, list) and isinstance(last.rows, list):
+                last.rows.extend(first.rows)  # thousands of calls with a row each are one operation
+                del added[0]
+        self._operations += added
 
     def _batch(self, rows: Any) -> Any:
         frame = self._locked.spark_frame(rows)
@@ -137,7 +157,7 @@ class KeyedWrites(Writes):
 
     def upsert(self, rows: Any) -> None:
         """Replaces the rows that have these keys, if any; of rows with one key the last wins."""
-        self._now |= dict(self._keyed(rows))
+        self._now |= dict(chain.from_iterable(map(self._keyed, self._parts(rows))))
 
     def modify(self, key: Value, change: Callable[[Row], Row]) -> None:
         """Replaces the row of a key, which must be there; a new key of the row must be free."""
@@ -180,10 +200,10 @@ class KeyedWrites(Writes):
             else:
                 self._given[key] = row
 
-    def _add(self, sign: int, rows: Any) -> None:
+    def _add(self, sign: int, parts: Iterable[Any]) -> None:
         """Adds rows, whose keys must be new even if the row equals the present one; or removes rows that are there."""
         now: dict[Value, Row | None] = {}
-        for key, row in self._keyed(rows):
+        for key, row in chain.from_iterable(map(self._keyed, parts)):
             present = now[key] if key in now else self.row(key)
             if sign > 0 and present is not None:
                 raise TransactionError(
@@ -241,6 +261,7 @@ class WeightedWrites(Writes):
             else:
                 self._given.pop(row, None)
 
-    def _add(self, sign: int, rows: Any) -> None:
-        for row in self._python_rows(rows):
-            self._difference[row] = self._difference.get(row, 0) + sign
+    def _add(self, sign: int, parts: Iterable[Any]) -> None:
+        change = Counter(chain.from_iterable(map(self._python_rows, parts)))
+        for row, count in change.items():
+            self._difference[row] = self._difference.get(row, 0) + sign * count

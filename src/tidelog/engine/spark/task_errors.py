@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import (
@@ -23,6 +25,7 @@ from tidelog.diagnostics.errors import (
 )
 
 _KINDS = {kind.__name__: kind for kind in (DataError, EvaluationError, InternalError, TransactionError, UsageError)}
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b: ?")
 _CARRIED = re.compile(r"tidelog-error(\{.*?\})tidelog-error", re.DOTALL)
 
 
@@ -66,7 +69,7 @@ def spark_errors() -> Iterator[None]:
         raise EvaluationError(
             f"a Spark job failed, and the last commit is intact: {_reason(error)}",
             code=Code.SPARK_JOB_FAILED,
-            help=None,
+            help=_remedy(str(error)),
         ) from error
     except UnboundLocalError as error:
         # PySpark hides an interrupt while it opens the socket of a result: it closes a socket that is not there yet.
@@ -91,4 +94,20 @@ def _reason(error: Exception) -> str:
     """Returns Spark's message on one line; Python's bridge to Java puts its own in front."""
     lines = [line.strip(" :") for line in str(error).splitlines() if line.strip(" :")]
     said = [line for line in lines if not line.startswith("An error occurred while calling")]
-    return said[0] if said else type(error).__name__
+    if not said:
+        return type(error).__name__
+    raised = [line for line in said if _RAISED.match(line)]
+    if "Python worker" in said[0] and raised:
+        return f"a Python worker of Spark raised {raised[-1]}"
+    return said[0]
+
+
+def _remedy(text: str) -> str | None:
+    """Returns a help for workers that run another Python than the driver."""
+    other = re.search(r"No module named '(\w+)|PYTHON_VERSION_MISMATCH", text)
+    if other is None or (other[1] is not None and find_spec(other[1]) is None):
+        return None
+    return (
+        "Spark's workers run another Python than this process: before the session is made, set"
+        f" `os.environ['PYSPARK_PYTHON'] = {sys.executable!r}`, or activate the environment"
+    )

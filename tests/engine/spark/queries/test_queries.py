@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from tests.engine.spark.in_process import NoSpark, run_tasks_here
 
@@ -96,6 +99,51 @@ def test_a_row_that_is_there_and_one_that_is_not_are_told_apart(both: list[tidel
 def test_a_query_has_the_rows_that_it_has_locally(both: list[tidelog.Database], query: str) -> None:
     answers = [db.query(query) for db in both]
     assert answers[0].rows == answers[1].rows
+
+
+@pytest.mark.parametrize(
+    ("query", "params"),
+    [
+        ("Reach($from, x)", {"from": "a"}),
+        ("Reach(x, y), y == $end", {"end": "e"}),
+        ("Edge(x, _), not Edge($a, x)", {"a": "a"}),
+        ("Degree(x, $n)", {"n": 2**70}),
+        ("Degree(x, $n)", {"n": 2}),
+        ("Edge(x, y), var n = y.group_by(x).count_distinct(), n > $n", {"n": 1}),
+    ],
+)
+def test_parameters_have_the_answers_that_they_have_locally(
+    both: list[tidelog.Database], query: str, params: dict[str, Any]
+) -> None:
+    local, spark = [db.query(query, params=params) for db in both]
+    assert (local.columns, local.rows) == (spark.columns, spark.rows)
+
+
+def test_limits_deadlines_and_tables_work_as_they_do_locally(both: list[tidelog.Database]) -> None:
+    for db in both:
+        cut = db.query("Reach(x, y)", limit=2)
+        assert (len(cut), cut.is_cut) == (2, True)
+        assert len(db.query("Reach(x, y)", deadline=60)) == len(db.relation("Reach"))
+        assert pa.table(db.relation("Reach")).num_rows == len(db.relation("Reach"))
+        with pytest.raises(tidelog.EvaluationError, match="longer than its deadline"):
+            db.query("Reach(x, y)", deadline=1e-9)
+    local, spark = (dict(db.relations) for db in both)
+    assert local == spark
+
+
+def test_files_and_batches_are_loaded_on_spark(both: list[tidelog.Database], tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text("dst,src\n2,1\n3,2\n")
+    table = pa.table({"src": ["4", "5"], "dst": ["5", "6"]})
+    for db in both:
+        with db.transaction() as tx:
+            report = tx.load("Edge", tmp_path / "*.csv")
+            tx.insert("Edge", pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=1)))
+        assert (report.rows, report.files[0].header) == (2, "name")
+        assert db.query("Reach($a, x)", params={"a": "1"}).rows == [("2",), ("3",)]
+        assert db.query("Reach($a, x)", params={"a": "4"}).rows == [("5",), ("6",)]
+        db.relation("Edge").write(tmp_path / f"{db._locked.engine_name}.parquet")
+    first, second = (pyarrow.parquet.read_table(tmp_path / f"{name}.parquet") for name in ("local", "spark"))
+    assert first.equals(second)
 
 
 def test_look_ups_find_rows_by_any_columns(both: list[tidelog.Database]) -> None:

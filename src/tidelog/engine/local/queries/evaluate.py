@@ -8,7 +8,8 @@ instance, and groups are made when the query reaches them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from time import perf_counter
 from typing import Any
 
 from tidelog.diagnostics.codes import Code
@@ -18,6 +19,7 @@ from tidelog.engine.local.queries.leapfrog_step import LeapfrogPlanner
 from tidelog.engine.local.queries.match_rule import Matcher, unify
 from tidelog.engine.local.storage.weighted_table import Bag, Row
 from tidelog.engine.local.strata.group_by import Grouping
+from tidelog.maintain.limits import paced
 from tidelog.rules.ir import Rule
 from tidelog.rules.lower.query import Query
 
@@ -25,11 +27,23 @@ from tidelog.rules.lower.query import Query
 _UNKNOWN_SIZE = 1000
 
 
-def evaluate(query: Query, committed: CommittedView) -> list[tuple[Any, ...]]:
-    """Returns the distinct rows of a query. Raises EvaluationError when an expression of the query fails."""
-    rows = _QueryRows(query, committed)
+def evaluate(
+    query: Query, committed: CommittedView, limit: int | None = None, deadline: float | None = None
+) -> list[tuple[Any, ...]]:
+    """Returns the distinct rows of a query, with a `limit` the first that are found.
+
+    Raises EvaluationError when an expression of the query fails, or after `deadline` seconds.
+    """
+    look = _nothing if deadline is None else _until(deadline)
+    rows = _QueryRows(query, committed, look)
+    found: set[Row] = set()
     try:
-        found = {head for head, _ in rows.heads(query.rule)}
+        look()
+        for head, _ in rows.heads(query.rule) if limit != 0 else ():
+            found.add(head)
+            if len(found) == limit:
+                break
+            look()
     except ZeroDivisionError:
         raise EvaluationError(
             f"division by zero in the query `{query.rule.text}`",
@@ -40,15 +54,43 @@ def evaluate(query: Query, committed: CommittedView) -> list[tuple[Any, ...]]:
     return [tuple(decode(word) for decode, word in zip(decoders, row)) for row in found]
 
 
+def _nothing() -> None:
+    pass
+
+
+def _until(deadline: float) -> Callable[[], None]:
+    """Returns a function that raises once the seconds have passed; it is cheap enough to call at every row."""
+    started = perf_counter()
+
+    def look() -> None:
+        if perf_counter() - started > deadline:
+            raise EvaluationError(
+                f"the query took longer than its deadline of {max(deadline, 0):g} s",
+                code=Code.DEADLINE_PASSED,
+                help="give more columns of its relations a value, or raise the deadline",
+            )
+
+    look_now_and_then = paced(look)
+
+    def look_first() -> None:
+        if deadline <= 0:
+            look()
+        look_now_and_then()
+
+    return look_first
+
+
 class _QueryRows:
     """The committed rows, and those of the relations that only the query has; see `match_rule.Rows`."""
 
-    def __init__(self, query: Query, committed: CommittedView) -> None:
+    def __init__(self, query: Query, committed: CommittedView, look: Callable[[], None] = _nothing) -> None:
+        """`look` is called again and again while the query runs; it may raise."""
         self._query = query
+        self._look = look
         self._committed = committed
         self._groups: dict[str, list[Row]] = {}
         self._matchers: dict[str, Matcher] = {}
-        self.leapfrog = LeapfrogPlanner(committed, query.hidden, query.functions)
+        self.leapfrog = LeapfrogPlanner(committed, query.hidden, query.functions, look)
 
     def heads(self, rule: Rule) -> Iterator[tuple[Row, int]]:
         """Yields the head of each instance of a rule of the query, with its weight."""
@@ -61,13 +103,21 @@ class _QueryRows:
         self, relation: str, columns: tuple[int, ...], key: Row, below: int | None = None
     ) -> Iterator[tuple[Row, int]]:
         rule = self._query.hidden.get(relation)
+        self._look()
         if rule is None:
-            return self._committed.find(relation, columns, key)
+            found = self._committed.find(relation, columns, key)
+            return found if self._look is _nothing else self._watched(found)
         made = self._made(rule)
         return ((row, 1) for row in made if all(row[column] == word for column, word in zip(columns, key)))
 
+    def _watched(self, rows: Iterator[tuple[Row, int]]) -> Iterator[tuple[Row, int]]:
+        for each in rows:
+            self._look()
+            yield each
+
     def weight(self, relation: str, row: Row) -> int:
         rule = self._query.hidden.get(relation)
+        self._look()
         if rule is None:
             return self._committed.weight(relation, row)
         words = unify(rule.head, row, self._committed.values)

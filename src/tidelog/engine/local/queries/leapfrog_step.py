@@ -10,7 +10,7 @@ queries (`committed_view`). Relations of the query itself and weighted relations
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from itertools import groupby
 
@@ -41,7 +41,15 @@ class LeapfrogPlanner:
     rows and words that they looked at; they are for tests.
     """
 
-    def __init__(self, committed: CommittedView, made: Collection[str], functions: CompiledFunctions) -> None:
+    def __init__(
+        self,
+        committed: CommittedView,
+        made: Collection[str],
+        functions: CompiledFunctions,
+        look: Callable[[], None] | None = None,
+    ) -> None:
+        """`look` is called after each run of a kernel; it may raise."""
+        self._look = look
         self._committed = committed
         self._apart = {*made, *committed.weighted}
         word = committed.values.temporary_word
@@ -94,6 +102,8 @@ class LeapfrogPlanner:
                 status = executor.enumerate(self._committed.catalog, k.KIND_RULE, self._scratch)
                 if status == k.DIVISION:
                     raise ZeroDivisionError
+                if self._look is not None:
+                    self._look()
                 self.looked_at += executor.looked_at()
                 rows = executor.take()[:, : len(found)].tolist()
                 self.found += len(rows)

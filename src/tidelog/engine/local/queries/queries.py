@@ -53,8 +53,8 @@ class LocalQueries:
             return None
         return why_not(self._explainer, relation, words)
 
-    def evaluate(self, query: Query) -> list[Row]:
-        return evaluate(query, self._committed)
+    def evaluate(self, query: Query, *, limit: int | None = None, deadline: float | None = None) -> list[Row]:
+        return evaluate(query, self._committed, limit, deadline)
 
     def rule_of(self, relation: str, row: Row) -> Rule | None:
         """Returns a rule that derives a row; None if there is none."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_, or_
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -86,11 +87,14 @@ class SparkQueries:
         engine = self._holding(self._mentioned(relation), self._same_pivot(relation, row))
         return engine.queries().why_not(relation, row)
 
-    def evaluate(self, query: Query) -> list[Row]:
+    def evaluate(self, query: Query, *, limit: int | None = None, deadline: float | None = None) -> list[Row]:
+        started = perf_counter()
         rules = (query.rule, *query.hidden.values())
         atoms = [atom for rule in rules for atom in rule.atoms if atom.relation in self._program.relations]
         names = frozenset(atom.relation for atom in atoms)
-        return self._holding(names, {name: self._constants(name, atoms) for name in names}).queries().evaluate(query)
+        engine = self._holding(names, {name: self._constants(name, atoms) for name in names})
+        left = None if deadline is None else deadline - (perf_counter() - started)
+        return engine.queries().evaluate(query, limit=limit, deadline=left)
 
     def rule_of(self, relation: str, row: Row) -> Rule | None:
         """Returns a rule that derives a row; None if there is none."""
