@@ -56,6 +56,7 @@ def open_durable(program: Program, directory: Path, maintenance: Maintenance, ho
 def local_directory(path: str | os.PathLike[str]) -> Path:
     """Returns the path for the local engine. Raises UsageError for an address that is not on a disk."""
     address = os.fspath(path)
+    check_address(address)
     if ":/" not in address:
         return Path(path)
     from tidelog.engine.spark.storage.directory import StateDirectory
@@ -67,6 +68,12 @@ def local_directory(path: str | os.PathLike[str]) -> Path:
             help="copy it to a disk, or open it with `engine='spark'`",
         )
     return StateDirectory(address).local_path
+
+
+def check_address(address: str) -> None:
+    """Raises UsageError for a path that no file system has."""
+    if "\0" in address:
+        raise UsageError(f"the path {address!r} has a NUL character in it", code=Code.UNUSABLE_DIRECTORY)
 
 
 def check_durability(durability: str) -> None:
