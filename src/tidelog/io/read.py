@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from tidelog.bounded_gzip import open_gzip
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io import formats
@@ -148,7 +149,7 @@ def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamin
     plain = file.format.plain
     only_text = len(relation.columns) == 1 and isinstance(relation.columns[0].type, StringType)
     return pyarrow.csv.open_csv(
-        pa.input_stream(str(file.path), compression="gzip" if formats.is_compressed(file.path) else None),
+        open_gzip(file.path) if formats.is_compressed(file.path) else pa.input_stream(str(file.path), compression=None),
         read_options=pyarrow.csv.ReadOptions(
             column_names=list(file.names), skip_rows=1 if file.has_header else 0, block_size=_BLOCK
         ),

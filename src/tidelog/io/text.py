@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import csv
-import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tidelog.bounded_gzip import open_gzip_text
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.formats import Format, is_compressed
@@ -74,5 +74,5 @@ def open_text_file(path: Path, relation: Relation, format_: Format) -> TextFile:
 def open_text(path: Path) -> IO[str]:
     """Opens the file as text; bytes that are not UTF-8 become lone surrogates, which can be found and reported."""
     if is_compressed(path):
-        return gzip.open(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
+        return open_gzip_text(path, encoding="utf-8-sig", errors="surrogateescape", newline="")
     return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
