@@ -137,6 +137,9 @@ class DurableEngine:
     def check_writable(self) -> None:
         if self._writer is None:
             raise read_only(self._directory)
+        self._check_process()
+
+    def _check_process(self) -> None:
         if os.getpid() != self._process:
             raise foreign_process(self._directory, self._process)
 
@@ -165,6 +168,7 @@ class DurableEngine:
 
         def write(epoch: int, changes: Mapping[str, ChangeRows]) -> None:
             nonlocal size
+            self._check_process()  # a function of the program may have forked
             if before_commit is not None:
                 before_commit(epoch, changes)
             body = write_entry(operations, self.program, () if rules is None else rules.calls)
@@ -192,6 +196,7 @@ class DurableEngine:
         """Replays new epochs, or reads the directory again if the journal starts later; see `Engine.refresh`."""
         if self._writer is not None:
             return None
+        self._check_process()
         started, journal = perf_counter(), self._journal
         assert journal is not None
         if active_engine(self._directory) == SPARK:
@@ -273,6 +278,7 @@ class DurableEngine:
 
     def checkpoint(self) -> None:
         """Writes a checkpoint of the last commit, after one that is under way."""
+        self._check_process()
         self._wait()
         self._write_checkpoint()
 

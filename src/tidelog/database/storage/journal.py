@@ -10,9 +10,11 @@ A reader needs files of SQLite's beside the journal. Where it cannot make them (
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sqlite3
+import weakref
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -35,6 +37,9 @@ CREATE TABLE entry (place INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTE
 """
 
 
+_open: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
 def is_database(directory: Path) -> bool:
     """True if there is a journal in the directory."""
     return (directory / _FILE).is_file()
@@ -50,6 +55,7 @@ class Journal:
             raise not_a_database(directory, "there is no journal in it")
         self._is_reader = read_only
         self._connection = _reading(directory) if read_only else _writing(directory, durability)
+        _open.add(self)
         self._last_epoch: LastEpoch | None = None
         self._acknowledged: int | None = None
         try:
@@ -203,6 +209,15 @@ class Journal:
     def _insert(self, epoch: int, number: int, part: bytes) -> None:
         place = epoch << _PART_SHIFT | number
         self._connection.execute("INSERT INTO entry VALUES (?, ?, ?)", (place, part, _checksum(part, place)))
+
+
+def _keep_in_child() -> None:
+    """Keeps SQLite's connections of the parent from being closed in a child, which could remove files in use."""
+    for journal in list(_open):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(journal._connection))
+
+
+os.register_at_fork(after_in_child=_keep_in_child)
 
 
 def _writing(directory: Path, durability: str) -> sqlite3.Connection:
