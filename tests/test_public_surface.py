@@ -15,6 +15,7 @@ SURFACE = {
     "open": None,
     "Program": {"open", "types"},
     "Database": {
+        "backup",
         "cancel",
         "close",
         "dump_index",

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from tidelog.cli import options
+from tidelog.cli.backup import backup
 from tidelog.cli.bench import bench
 from tidelog.cli.check import check
 from tidelog.cli.explain import explain
@@ -48,7 +49,7 @@ def tidelog() -> None:
     """
 
 
-for _command in (bench, check, explain, fmt, pipeline, rdf, run, shell, show):
+for _command in (backup, bench, check, explain, fmt, pipeline, rdf, run, shell, show):
     tidelog.add_command(_command)
 
 

@@ -143,6 +143,11 @@ class DurableEngine:
         if os.getpid() != self._process:
             raise foreign_process(self._directory, self._process)
 
+    @property
+    def directory(self) -> Path:
+        """The directory of the database."""
+        return self._directory
+
     def stored_rules(self) -> RuleSet:
         return self._rules
 

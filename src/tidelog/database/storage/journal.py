@@ -172,6 +172,27 @@ class Journal:
             (place,) = self._connection.execute("SELECT min(place) FROM entry").fetchone()
         return None if place is None else place >> _PART_SHIFT
 
+    def last(self) -> int | None:
+        """Returns the last epoch that has an entry."""
+        with _readable(self.directory):
+            (place,) = self._connection.execute("SELECT max(place) FROM entry").fetchone()
+        return None if place is None else place >> _PART_SHIFT
+
+    def copy_to(self, directory: Path, acknowledged: int) -> None:
+        """Copies the journal as `begin_reading` fixed it, for a database whose last epoch is `acknowledged`.
+
+        Raises sqlite3.Error or OSError when it cannot; then the directory has no journal.
+        """
+        partial = directory / f"{_FILE}.partial"
+        with closing(sqlite3.connect(partial, isolation_level=None)) as copy:
+            self._connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        with closing(LastEpoch(directory / _LAST_EPOCH_FILE, reaches_disk=True)) as last:
+            last.write(acknowledged)
+        partial.rename(directory / _FILE)
+
     def cut(self, epoch: int) -> None:
         """Deletes the entries up to an epoch. Raises sqlite3.Error when it cannot; then all are still there."""
         self._connection.execute("DELETE FROM entry WHERE place < ?", ((epoch + 1) << _PART_SHIFT,))
