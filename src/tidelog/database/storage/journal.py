@@ -93,7 +93,10 @@ class Journal:
             return None
         if not isinstance(row[0], str) or _checksum(row[0].encode()) != row[1]:
             raise damaged(self.directory, f"its {name} is not as it was written")
-        return json.loads(row[0])
+        try:
+            return json.loads(row[0])
+        except (ValueError, RecursionError) as error:
+            raise damaged(self.directory, f"its {name} is no JSON") from error
 
     def append(self, epoch: int, body: bytes, documents: Mapping[str, Any] | None = None) -> None:
         """Adds the entry of an epoch, and replaces documents in the same step.
@@ -275,6 +278,7 @@ def _reading(directory: Path) -> sqlite3.Connection:
 def _connected(place: Path | str) -> sqlite3.Connection:
     connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False, uri=isinstance(place, str))
     connection.execute("PRAGMA busy_timeout = 10000")
+    connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
 

@@ -19,7 +19,7 @@ from tidelog.database.storage.durable_engine import DurableEngine
 from tidelog.database.storage.journal import DURABILITIES, Journal, is_database
 from tidelog.database.storage.lock import WriterLock
 from tidelog.database.storage.migrate import migrate as migrate_database
-from tidelog.database.storage.stored_program import StoredProgram, extern_versions
+from tidelog.database.storage.stored_program import StoredProgram, extern_versions, read_stored_program
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
@@ -96,7 +96,7 @@ def read_program(directory: Path) -> StoredProgram:
         assert stored is not None
         return stored
     with closing(Journal(directory, read_only=True)) as journal:
-        return StoredProgram.of_document(journal.document("program"))
+        return read_stored_program(journal)
 
 
 def _open(
