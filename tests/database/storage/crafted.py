@@ -25,6 +25,9 @@ typedef Shape = Dot | Box{name: string, size: u8}
 input relation Edge(src: string, dst: string, weight: u8)
 input relation Node(n: bigint, shape: Shape, on: bool)
 input multiset Many(n: s16)
+input relation Plain(d: double, v: Vec<string>, m: Map<string, s64>, o: Option<u16>, wide: u128)
+output relation Was(n: bigint)
+output relation Word(word: string, d: double)
 output relation Reach(src: string, dst: string)
 output relation Best(src: string, most: u8)
 output relation Total(n: s16)
@@ -33,6 +36,8 @@ Reach(x, y) :- Edge(x, y, _).
 Reach(x, z) :- Reach(x, y), Edge(y, z, _).
 Best(x, most) :- Edge(x, _, w), var most = w.group_by(x).max().
 Total(n) :- Many(n).
+Was(n) :- Node-2(n, _, _).
+Word(word, d) :- Plain(d, v, _, _, _), var word = FlatMap(v).
 Big(n) :- Node(n, Box{_, size}, true), size > 3.
 """
 WORDS = [-1, 0, 1, 2, 7, 255, 10**9, 10**12, -5, 1 << 31, 1 << 62, -(1 << 63), (1 << 63) - 1]
@@ -49,11 +54,14 @@ def make(directory: Path) -> None:
             tx.insert("Edge", edges)
             tx.insert("Node", [(10**30 + number, box(f"b{number}", number), True) for number in range(8)])
             tx.insert("Many", [(3,), (3,), (-4,)])
+            plain = [(0.5, ["a", "b"], {"a": 1}, None, 2**100), (float("nan"), [], {}, program.types.Some(7), 0)]
+            tx.insert("Plain", plain)
         with db.transaction() as tx:
             tx.delete("Edge", edges[::3])
         engine_of(db).checkpoint()
         with db.transaction() as tx:
             tx.insert("Edge", [("x", "y", 1)])
+            tx.insert("Plain", [(1.5, ["c"], {"x": -1, "y": 2}, None, 1)])
             tx.delete("Many", [(3,)])
         with db.transaction() as tx:
             tx.insert("Edge", [(f"m{number}", "y", number % 9) for number in range(300)])
@@ -67,7 +75,7 @@ def use(directory: Path) -> str:
     """Opens a directory and does a bit of everything; returns what came of it. Raises only errors of Tidelog."""
     with tidelog.open(directory) as db:
         for _ in range(2):
-            for relation in ("Edge", "Node", "Many", "Reach", "Best", "Total", "Big"):
+            for relation in ("Edge", "Node", "Many", "Plain", "Reach", "Best", "Total", "Big", "Was", "Word"):
                 assert len(db.relation(relation).rows()) >= 0
                 len(db.relation(relation))
             with db.transaction() as tx:
