@@ -16,6 +16,7 @@ SURFACE = {
     "progress": None,
     "Program": {"open", "relations", "types"},
     "Database": {
+        "backup",
         "cancel",
         "close",
         "dump_index",

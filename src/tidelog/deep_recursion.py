@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from tidelog.forks import hold_during_forks
+
 DEEPEST = 20_000
 DEEPEST_THROUGH_C = 500
 
@@ -29,6 +31,7 @@ class _Depth(threading.local):
 
 _depth = _Depth()
 _lock = threading.Lock()
+hold_during_forks(_lock)
 _users = 0
 _limit = 0
 

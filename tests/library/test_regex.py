@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import random
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tidelog.library import regex
-from tidelog.library._runtime.option_result import NONE, Ok, Some
+from tidelog.library._regex import lazy_dfa
+from tidelog.library._regex.automaton import forward
+from tidelog.library._regex.lazy_dfa import LazyDfa
+from tidelog.library._regex.parse import parse
+from tidelog.library._regex.pattern import Pattern
+from tidelog.library._regex.python_pattern import python_pattern
+from tidelog.library._regex.tree import Choice, Node, Repeat, Sequence, matches_empty
+from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.values.vec import Vec
 
 
@@ -107,3 +119,91 @@ def test_one_bad_pattern_spoils_the_set() -> None:
     patterns = Vec(["foo", "["])
     assert regex.regex_set(patterns) == Vec()
     assert regex.try_regex_set(patterns) == regex.try_regex("[")
+
+
+def test_too_many_states_are_refused_in_words_of_the_crate() -> None:
+    for pattern in ("a{4294967294}", "((a{1000}){1000}){1000}"):
+        assert regex.try_regex(pattern) == Err("Compiled regex exceeds size limit of 10485760 bytes.")
+        assert not regex.regex_match(pattern, "a")
+    assert regex.regex_match("(){4294967294}", "")
+    stacked = "a" + "*" * 300
+    assert "exceeded the maximum number" in regex.try_regex(stacked).err  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("(|a)*", "aaa", ""),
+        ("(|a)+", "aaa", ""),
+        (r"(\s|.{0,2}?)*", " aé ", " aé "),
+        (r"(\s|(^|[ab]??))*", " a _a", " a "),
+    ],
+)
+def test_rounds_that_match_nothing_are_those_of_the_crate(pattern: str, text: str, found: str) -> None:
+    assert regex.regex_first_match(pattern, text) == Some(found)
+
+
+def test_after_an_empty_match_the_next_one_begins_a_character_later() -> None:
+    assert regex.regex_all_matches("|a", "aa") == Vec(["", "", ""])
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "(a*)*b", "(a?){28}a{28}b", r"(\w+\s?)+!", "a*a*a*a*a*b"])
+def test_the_work_is_linear_in_the_text(pattern: str) -> None:
+    """Counted as transitions: each leads from a place that may be new, and there are few places."""
+    for text in ("a" * 1000, "a" * 1000 + "c"):
+        compiled = Pattern(pattern)
+        compiled.find(text)
+        places = compiled._forward._places
+        assert len(places) < 300
+        longer = Pattern(pattern)
+        longer.find(text[:1000] * 20 + text[1000:])
+        assert len(longer._forward._places) == len(places)
+    assert regex.regex_match("(a+)+$", "a" * 1_000_000)
+
+
+def test_places_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy_dfa, "_MOST_KEPT", 100)
+    compiled = Pattern("(a|b)*a(a|b){8}c")  # as many places as there are words of 8 letters
+    text = "".join(random.Random(1).choices("ab", k=3000))
+    assert compiled.find(text + "a" + "b" * 8 + "c") == (0, 3010)
+    assert len(compiled._forward._places) < 100
+
+
+_LETTERS = st.sampled_from(["a", "b", "[ab]", ".", "[^a]", r"\w", r"\s", "c", "(?s:.)", "(?i:B)"])
+_LOOKS = st.sampled_from(["^", "$", r"\b", r"\B", "(?m:^)", "(?m:$)", "", r"(?-u:\b)", r"(?-u:\B)"])
+_COUNTS = ("*", "+", "?", "{2}", "{1,2}", "{0,2}", "{2,}")
+_REPEATS = st.sampled_from([count + lazy for count in _COUNTS for lazy in ("", "?")])
+_PATTERNS = st.recursive(
+    _LETTERS | _LOOKS,
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map("".join),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: f"({'|'.join(parts)})"),
+        st.builds(lambda part, count: f"({part}){count}", inner, _REPEATS),
+    ),
+    max_leaves=12,
+)
+
+
+@given(pattern=_PATTERNS, text=st.text("aabbc \né_", max_size=8), data=st.data())
+def test_the_automaton_finds_what_pythons_engine_finds(pattern: str, text: str, data: st.DataObject) -> None:
+    tree = parse(pattern)
+    own, expected = Pattern(pattern), re.compile(python_pattern(tree))
+    own._python, own._forward = None, LazyDfa(forward(tree), prefers=True)
+    assert own.matches(text) == (expected.search(text) is not None)
+    at = data.draw(st.integers(0, len(text)))
+    found, other = own.find(text, at), expected.search(text, at)
+    assert (found is None) == (other is None)
+    if found and other:
+        assert found[0] == other.start()
+        # Python goes on differently after a round of a loop that matched the empty text.
+        assert found == other.span() or _repeats_empty(tree)
+
+
+def _repeats_empty(node: Node) -> bool:
+    match node:
+        case Repeat(body):
+            return matches_empty(body) or _repeats_empty(body)
+        case Sequence(children) | Choice(children):
+            return any(map(_repeats_empty, children))
+        case _:
+            return False

@@ -437,3 +437,34 @@ def test_updates_without_an_order_are_told_to_add_one(tmp_path: Path) -> None:
     (warning,) = pipe.warnings
     assert "does not say which is later" in warning
     assert 'add `order = "…"` to `[changes.Host]`' in warning
+
+
+def test_a_file_that_was_taken_half_written_is_noticed_when_it_grows(tmp_path: Path) -> None:
+    pipe = started(tmp_path)
+    path = tmp_path / "feed/0000.json"
+    path.parent.mkdir()
+    whole = '{"op": "+", "src": "c", "dst": "d"}\n'
+    path.write_text(whole)
+    pipe.run()
+    assert pipe.warnings == []
+    with path.open("a") as file:
+        file.write(whole.replace("d", "e"))
+    pipe.run()
+    (warning,) = pipe.warnings
+    assert f"{path} has changed since its batch was planned: it had 36 bytes and has 72" in warning
+    pipe.feed_text(whole, "feed/0001.json")
+    pipe.run()
+    assert len(pipe.warnings) == 1  # told once in each run, not with each batch
+
+
+def test_a_log_of_batches_without_sizes_is_read(tmp_path: Path) -> None:
+    pipe = started(tmp_path)
+    pipe.feed(edge("+", "c", "d"))
+    pipe.run()
+    log = tmp_path / "state/feeds/batches.jsonl"
+    log.write_text('{"batch": 0, "files": {"feed": ["0000.json"]}}\n')
+    assert pipe.run() == []
+    assert pipe.warnings == []
+    log.write_text('{"batch": 0, "files": {"feed": ["0000.json"]}, "sizes": {"feed": []}}\n')
+    with pytest.raises(DataError, match="the log of batches is damaged: a batch has as many sizes as files"):
+        pipe.run()

@@ -171,3 +171,15 @@ def test_a_relation_with_a_column_of_a_change_table_is_refused(tmp_path: Path) -
     pipe = Pipe(tmp_path, program, 'program = "program.dl"\nstate = "s"\n[outputs.Out]\nformat = "csv"\npath = "o"\n')
     with pytest.raises(ProgramError, match="E806"):
         pipe.run()
+
+
+def test_brackets_without_end_and_impossible_paths_are_errors_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.toml"
+    path.write_text("a = " + "[" * 2000 + "]" * 2000)
+    with pytest.raises(ProgramError, match="nested too deep"):
+        read_settings(path)
+    path.write_text(REACH_FILE.replace('"feed"', '"fe\\u0000ed"'))
+    with pytest.raises(ProgramError, match="a text without NUL characters"):
+        read_settings(path)
+    with pytest.raises(UsageError, match="cannot read the pipeline"):
+        read_settings(tmp_path / "a\0b.toml")

@@ -8,10 +8,12 @@ import sys
 
 import pytest
 
+import tidelog
 from tests.functions.program import TYPES, definitions, union
 from tidelog.types import U8
 from tidelog.values import Definitions, Struct, field_values
-from tidelog.values.structs import with_item
+from tidelog.values.structs import DEEPEST_PRINTED, with_item
+from tidelog.values.text import integer_text
 
 DEFINITIONS = definitions()
 Point, Dot, Circle = map(DEFINITIONS.class_of, ("Point", "Dot", "Circle"))
@@ -106,3 +108,24 @@ def test_only_types_that_hold_themselves_are_recursive() -> None:
     }
     assert recursive == {"Chain"}
     assert isinstance(End(), Struct)
+
+
+DEEP = """
+typedef Chain = End | Link{n: bigint, rest: Ref<Chain>}
+input relation Length(n: u32)
+output relation Made(chain: Chain, n: bigint)
+function chain(n: u32): Chain { if (n == 0) { End } else { Link{pow32(10, 5000), ref_new(chain(n - 1))} } }
+Made(chain(n), pow32(7, n)) :- Length(n).
+"""
+
+
+def test_deep_values_and_long_numbers_are_printed_in_part() -> None:
+    with tidelog.compile(DEEP).open() as db:
+        with db.transaction() as tx:
+            tx.insert("Length", [(6000,)])
+        ((value, number),) = db.relation("Made").rows()
+        assert repr(value).startswith("Link{.n = 0x")
+        assert repr(value).count("Link") == DEEPEST_PRINTED + 1
+        assert "Link{…}" in repr(value)
+        page = db.relation("Made")._repr_html_()
+        assert integer_text(number)[:200] + "…" in page

@@ -35,10 +35,12 @@ from tidelog.check.used_library import Reachable
 from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic
+from tidelog.forks import hold_during_forks
 from tidelog.syntax import ast
 
 # Modules of the library are shared by all programs of the process.
 ONE_AT_A_TIME = RLock()
+hold_during_forks(ONE_AT_A_TIME)
 
 
 def check(

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from tidelog.cli import options
+from tidelog.cli.backup import backup
 from tidelog.cli.bench import bench
 from tidelog.cli.check import check
 from tidelog.cli.explain import explain
@@ -49,7 +50,7 @@ def tidelog() -> None:
     """
 
 
-for _command in (bench, check, explain, fmt, pipeline, rdf, run, shell, show, warm):
+for _command in (backup, bench, check, explain, fmt, pipeline, rdf, run, shell, show, warm):
     tidelog.add_command(_command)
 
 

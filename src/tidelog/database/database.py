@@ -5,6 +5,7 @@ One writer at a time; readers, in any thread, see the last committed epoch.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -202,6 +203,27 @@ class Database:
     def refresh(self) -> None:
         """Brings a read-only database to its writer's last commit; does nothing for the writer itself."""
         self._locked.refresh()
+
+    def backup(self, path: str | os.PathLike[str]) -> int:
+        """Copies a durable database to a new or empty directory, and returns the epoch of the copy.
+
+        Commits of this and of other processes go on meanwhile; the copy has the last one before the call, or a later
+        one. `tidelog.open(path)` opens it. Raises UsageError for a database in memory or of the Spark engine, and for
+        a directory with something in it; TransactionError when the copy cannot be written.
+        """
+        from tidelog.database.storage.backup import backup
+        from tidelog.database.storage.durable_engine import DurableEngine
+        from tidelog.database.storage.open_local import local_directory
+
+        with self._locked.engine() as engine:
+            directory = engine.directory if isinstance(engine, DurableEngine) else None
+        if directory is None:
+            raise UsageError(
+                "only a durable database of the local engine can be copied by `backup`",
+                code=Code.UNUSABLE_DIRECTORY,
+                help="open the program with `path=...`",
+            )
+        return backup(directory, local_directory(path))
 
     def profile(self) -> Profile:
         """Returns the costs of the epochs so far, per stratum and rule, and the sizes of relations and arrangements."""

@@ -5,10 +5,15 @@ and then sees the new epoch, never half of one. At most one transaction is open.
 
 Each call of a transaction needs the facts of keyed relations by key, and the weights of the facts of multisets. They
 are kept here, beside the engine.
+
+A child of a fork has the state as its parent had it, unless another thread was using the engine just then: its half
+of a commit would stay for ever. Such a database raises an error in the child at every use; nothing waits for its lock.
 """
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
@@ -28,6 +33,8 @@ from tidelog.rules.ir import Relation, Role, RuleProgram
 from tidelog.rules.rule_changes.rule_set import RuleSet
 from tidelog.values import Definitions
 
+_known: weakref.WeakSet[LockedEngine] = weakref.WeakSet()
+
 Given = dict[Any, Any]
 """Facts that transactions gave to one relation: key → row, or for a multiset row → weight (never 0)."""
 
@@ -44,11 +51,29 @@ class LockedEngine:
         self._take(program if self.rules is None else self.rules.rules)
         self.engine_name = engine.name
         self.report = report
-        self.lock = Lock()
+        self._lock = Lock()
+        self._lost_in: int | None = None  # the child of a fork in which the state is not usable
         self.listeners = Listeners()
         self._engine: Engine | None = engine
         self._writer: object | None = None
         self._given: dict[str, Given] = {}
+        _known.add(self)
+
+    @property
+    def lock(self) -> Lock:
+        """The lock of the engine. Raises UsageError in a child of a fork that was made while it was held."""
+        if self._lost_in is not None:
+            raise UsageError(
+                "another thread was using the database when this process was forked: the child has half its work",
+                code=Code.FOREIGN_PROCESS,
+                help="fork while no other thread uses the database, or open a database in the child",
+            )
+        return self._lock
+
+    def lose_in_child(self) -> None:
+        """Gives the database up in a child of a fork, if its lock is held."""
+        if self._lock.locked():
+            self._lost_in = os.getpid()
 
     def _take(self, program: RuleProgram) -> None:
         self.program = program
@@ -196,12 +221,23 @@ class LockedEngine:
                     self.take_rules(stored)
 
     def close(self) -> None:
-        """Frees the state of the engine; a second call does nothing."""
+        """Frees the state of the engine; a second call does nothing, nor does one for a state lost in a fork."""
+        if self._lost_in is not None:
+            self._engine = None
+            return
         with self.lock:
             engine, self._engine = self._engine, None
             self._given = {}
             if engine is not None:
                 engine.close()
+
+
+def _lose_in_child() -> None:
+    for engine in list(_known):
+        engine.lose_in_child()
+
+
+os.register_at_fork(after_in_child=_lose_in_child)
 
 
 def declared(program: RuleProgram, *roles: Role) -> dict[str, Relation]:

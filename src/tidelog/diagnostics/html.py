@@ -31,5 +31,16 @@ def _line(tag: str, cells: Sequence[Any]) -> str:
 
 
 def _cell(cell: Any) -> str:
-    text = cell if isinstance(cell, str) else str(cell)
+    text = cell if isinstance(cell, str) else _text(cell)
     return escape(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+
+
+def _text(cell: Any) -> str:
+    try:
+        return str(cell)
+    except ValueError:  # Python prints no integers of some thousands of digits
+        if not isinstance(cell, int):
+            return f"<{type(cell).__name__}>"
+    sign, size = "-" if cell < 0 else "", abs(cell)
+    below = size.bit_length() * 30103 // 100000 - _LONGEST - 2
+    return f"{sign}{size // 10**below}"

@@ -49,10 +49,13 @@ def in_use(place: Place, who: str) -> UsageError:
 
 def not_written(place: Place, reason: object) -> TransactionError:
     """Makes the error for an epoch that could not be written."""
+    help = "make room on the disk, or see to its permissions, and commit again"
+    if "locked" in str(reason):
+        help = "another process has the journal open for writing; end it, and commit again"
     return TransactionError(
         f"the commit could not be written to {place} ({reason}); the last commit is intact",
         code=Code.COMMIT_NOT_WRITTEN,
-        help="make room on the disk, or see to its permissions, and commit again",
+        help=help,
     )
 
 

@@ -64,6 +64,10 @@ def binary(node: Binary, left: str, right: str) -> str:
             return f"({left} << {node.right.type.width} | {right})"
         case "&" | "|" | "^":
             return f"({left} {op} {right})"
+        case "<<" if isinstance(type_, types.BigIntType):
+            return f"shifted_left({left}, {right})"
+        case "*" if isinstance(type_, types.BigIntType):
+            return f"product({left}, {right})"
         case "<<":
             return _in_range(f"{left} << {_amount(right, node)}", type_)
         case ">>":

@@ -13,6 +13,7 @@ from typing import Any
 from tidelog.deep_recursion import deeply, is_deep
 from tidelog.functions.runtime_errors import retry_deep
 from tidelog.types import Type
+from tidelog.values.big_integers import product, shifted_left
 from tidelog.values.definitions import substitute
 from tidelog.values.floats import NAN, double, double_of, float_text, single, single_of
 from tidelog.values.floats import quotient as real_quotient
@@ -58,6 +59,8 @@ def vocabulary(function_text: Callable[[FunctionValue], str]) -> dict[str, Any]:
         "min": min,
         "inf": math.inf,
         "NAN": NAN,
+        "product": product,
+        "shifted_left": shifted_left,
         "quotient": quotient,
         "remainder": remainder,
         "real_quotient": real_quotient,

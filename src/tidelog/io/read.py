@@ -22,6 +22,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
+from tidelog.bounded_gzip import open_gzip
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io import formats
@@ -155,11 +156,17 @@ def _read_slowly(
             yield row
 
 
+def _open_stream(path: Path) -> Any:
+    """Opens a file for Arrow, decompressed."""
+    packed = formats.compression(path)
+    return open_gzip(path) if packed == "gzip" else pa.input_stream(str(path), compression=packed)
+
+
 def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamingReader:
     plain = file.format.plain
     only_text = len(relation.columns) == 1 and isinstance(relation.columns[0].type, StringType)
     return pyarrow.csv.open_csv(
-        pa.input_stream(str(file.path), compression=formats.compression(file.path)),
+        _open_stream(file.path),
         read_options=pyarrow.csv.ReadOptions(
             column_names=list(file.names), skip_rows=1 if file.has_header else 0, block_size=_BLOCK
         ),

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import IO
 
 import pyarrow as pa
 
+from tidelog.bounded_gzip import open_gzip_text
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.formats import Format, compression
@@ -97,7 +97,7 @@ def open_text(path: Path) -> IO[str]:
     """Opens the file as text; bytes that are not UTF-8 become lone surrogates, which can be found and reported."""
     packed = compression(path)
     if packed == "gzip":
-        return gzip.open(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
+        return open_gzip_text(path, encoding="utf-8-sig", errors="surrogateescape", newline="")
     if packed == "zstd":
         unpacked = pa.input_stream(str(path), compression="zstd")
         return io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="surrogateescape", newline="")

@@ -11,6 +11,7 @@ from tidelog.library._runtime.extern import ExternContext, Externs, extern
 from tidelog.library._runtime.hash_bytes import SECOND_SEED, SEED, hash_bytes
 from tidelog.library._runtime.option_result import NONE, Some
 from tidelog.types import BigIntType, BitType, SignedType, Type, native_width, wrap
+from tidelog.values.big_integers import power
 from tidelog.values.default import default_value
 from tidelog.values.externs import itself
 from tidelog.values.structs import Struct
@@ -37,7 +38,7 @@ def range_vec(start: Any, end: Any, step: Any) -> Vec:
 def wrapping_pow32(context: ExternContext, type_: Type, base: int, exponent: int) -> int:
     if isinstance(type_, BitType | SignedType):
         return wrap(pow(base, exponent, 1 << type_.width), type_)
-    return int(base**exponent)
+    return power(base, exponent)
 
 
 # Any type

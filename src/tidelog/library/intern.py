@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from threading import Lock
 
+from tidelog.forks import hold_during_forks
 from tidelog.library._runtime.extern import Externs, extern
 from tidelog.values.externs import itself
 
 _numbers: dict[str, int] = {}
 _lock = Lock()
+hold_during_forks(_lock)
 
 
 @extern

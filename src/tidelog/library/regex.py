@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from functools import lru_cache
 
-from tidelog.library._regex.translate import BadPatternError, translate
+from tidelog.library._regex.automaton import TooLargeError
+from tidelog.library._regex.parse import BadPatternError
+from tidelog.library._regex.pattern import Pattern
 from tidelog.library._runtime.extern import extern
 from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
 from tidelog.values.structs import Struct
@@ -29,18 +29,18 @@ def try_regex(pattern: str) -> Struct:
 
 @extern
 def regex_match(pattern: str, text: str) -> bool:
-    return _compiled(pattern).search(text) is not None
+    return _compiled(pattern).matches(text)
 
 
 @extern
 def regex_first_match(pattern: str, text: str) -> Struct:
-    found = _compiled(pattern).search(text)
-    return Some(found[0]) if found else NONE
+    found = _compiled(pattern).find(text)
+    return Some(text[slice(*found)]) if found else NONE
 
 
 @extern
 def regex_all_matches(pattern: str, text: str) -> Vec:
-    return Vec(_all_matches(_compiled(pattern), text))
+    return Vec(text[start:end] for start, end in _compiled(pattern).find_all(text))
 
 
 @extern
@@ -56,33 +56,21 @@ def try_regex_set(patterns: Vec) -> Struct:
 
 @extern
 def regex_set_match(patterns: Vec, text: str) -> bool:
-    return any(_compiled(pattern).search(text) for pattern in patterns)
+    return any(_compiled(pattern).matches(text) for pattern in patterns)
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> Pattern:
     """Compiles a pattern; an invalid one (from a record or a default value) matches nothing."""
-    try:
-        return re.compile(translate(pattern))
-    except (BadPatternError, re.error, RecursionError, OverflowError):
-        return re.compile("(?!)")
+    return Pattern(pattern if _problem(pattern) is None else _NEVER)
 
 
 @lru_cache(maxsize=1024)
 def _problem(pattern: str) -> str | None:
     try:
-        re.compile(translate(pattern))
-    except (BadPatternError, re.error) as error:
+        Pattern(pattern)
+    except (BadPatternError, TooLargeError) as error:
         return str(error)
-    except (RecursionError, OverflowError):
+    except RecursionError:
         return "regex parse error: the pattern is too large"
     return None
-
-
-def _all_matches(pattern: re.Pattern[str], text: str) -> Iterator[str]:
-    """Yields the matches that do not overlap, without empty ones directly after another."""
-    last = -1
-    for found in pattern.finditer(text):
-        if found.end() > found.start() or found.start() != last:
-            yield found[0]
-        last = found.end()

@@ -45,13 +45,15 @@ def read_settings(path: Path, engine: str | None = None) -> tuple[Settings, Toml
     """
     try:
         source = Source(str(path), path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the pipeline {path}: {error}", code=Code.UNREADABLE_PIPELINE) from error
     spans = toml_spans(source)
     try:
         document = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
         raise ProgramError((_not_toml(source, str(error)),)) from error
+    except RecursionError:
+        raise ProgramError((_not_toml(source, "its arrays or tables are nested too deep"),)) from None
     reader = _Reader(document, spans, path.absolute().parent, engine)
     settings = reader.settings(path)
     if reader.wrong:
@@ -201,6 +203,9 @@ class _Reader:
         value = table[key]
         if not isinstance(value, str) or not value:
             self._bad_type((*name, key), "text" if not isinstance(value, str) else "a text that is not empty", value)
+            return ""
+        if "\0" in value:
+            self._bad_type((*name, key), "a text without NUL characters", value)
             return ""
         return value
 

@@ -41,21 +41,22 @@ def shared_steps(variants: Sequence[Variant], inside: Collection[str]) -> list[S
 
 def _grown(variants: Sequence[Variant], inside: Collection[str]) -> list[tuple[_Tree | None, Shared | None]]:
     """Returns the tree of each variant, and its shared prefix there; no tree if it stays alone."""
-    trees: dict[tuple[Any, ...], list[_Tree]] = {}
+    trees: dict[tuple[Any, ...], _Tree] = {}
     found: list[tuple[_Tree | None, Shared | None]] = []
     for variant in variants:
         if not all(map(_is_for_the_kernel, variant.steps)):
             found.append((None, None))
             continue
-        group = trees.setdefault(_delta(variant, inside), [])
         path = _path(variant)
-        shared = None
-        for tree in group:
-            if len(tree.variants) < MOST_VARIANTS and (shared := tree.graft(path, variant)):
-                break
+        is_fact = variant.delta.kind is DeltaKind.RULE and len(path) == 1  # a rule without a body stays alone
+        key = (*_delta(variant, inside), path[0].iterator)
+        tree = None if is_fact else trees.get(key)
+        if tree is not None and len(tree.variants) < MOST_VARIANTS:
+            shared = tree.graft(path, variant)
         else:
-            tree = _Tree(path, variant)
-            group.append(tree)
+            tree, shared = _Tree(path, variant), None
+            if not is_fact:
+                trees[key] = tree
         found.append((tree, shared))
     return found
 
@@ -90,12 +91,8 @@ class _Tree:
             waiting += reversed(found[-1].children)
         return found
 
-    def graft(self, path: list[_Block], variant: Variant) -> Shared | None:
-        """Adds a variant; returns None, and changes nothing, if it does not share the delta."""
-        if variant.delta.kind is DeltaKind.RULE and (len(path) == 1 or not self._root.children):
-            return None
-        if self._root.iterator != path[0].iterator:
-            return None
+    def graft(self, path: list[_Block], variant: Variant) -> Shared:
+        """Adds a variant that shares the delta."""
         self.variants.append(variant)
         at, depth, steps = self._root, 0, 0
         while True:

@@ -10,13 +10,13 @@ with its number; rdflib's own message has the place in Turtle or XML.
 
 from __future__ import annotations
 
-import gzip
 import plistlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tidelog.bounded_gzip import open_gzip, open_gzip_text
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, MissingDependencyError
 
@@ -102,8 +102,10 @@ def _read_by_rdflib(path: Path, format_: str) -> Iterator[Triple]:
     rdflib = require_rdflib()
     graph = rdflib.Graph()
     try:
-        with gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb") as file:
+        with open_gzip(path) if path.name.endswith(".gz") else path.open("rb") as file:
             graph.parse(data=_unwrapped(file.read()), format=format_, publicID=path.name)
+    except DataError:
+        raise
     except Exception as error:  # rdflib's parsers raise what their libraries raise
         raise DataError(f"{path}: cannot be read: {error}", code=Code.UNREADABLE_FILE) from error
     for subject, property_, value in graph:
@@ -132,7 +134,7 @@ def _text(term: Any, rdflib: Any) -> str:
 
 
 def _opened(path: Path) -> Any:
-    return gzip.open(path, "rt", encoding="utf-8") if path.name.endswith(".gz") else path.open(encoding="utf-8")
+    return open_gzip_text(path, encoding="utf-8") if path.name.endswith(".gz") else path.open(encoding="utf-8")
 
 
 def _literal(text: str, path: Path, number: int) -> str:

@@ -15,6 +15,7 @@ as its shape and its fields.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -57,6 +58,24 @@ class Variant:
         return (self.index,) if self.shape.tagged else ()
 
 
+DEEPEST_PRINTED = 100
+"""`repr` prints so many structs inside one another, and `…` for those below; `values.text` has the whole text."""
+
+
+class _Printing(threading.local):
+    depth = 0
+
+
+_printing = _Printing()
+
+
+def _printed(value: Any) -> str:
+    try:
+        return repr(value)
+    except ValueError:  # Python prints no integers of some thousands of digits
+        return hex(value) if isinstance(value, int) else f"<{type(value).__name__}>"
+
+
 class Struct(tuple[Any, ...]):
     """A value of a declared type; called with its fields, in order or by name. All names but `__variant__` are fields'.
 
@@ -73,8 +92,14 @@ class Struct(tuple[Any, ...]):
 
     def __repr__(self) -> str:
         variant = self.__variant__
-        fields = zip(variant.field_names, field_values(self))
-        return f"{variant.name}{{{', '.join(f'.{name} = {value!r}' for name, value in fields)}}}"
+        if _printing.depth >= DEEPEST_PRINTED:
+            return f"{variant.name}{{…}}"
+        _printing.depth += 1
+        try:
+            fields = [f".{name} = {_printed(value)}" for name, value in zip(variant.field_names, field_values(self))]
+        finally:
+            _printing.depth -= 1
+        return f"{variant.name}{{{', '.join(fields)}}}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.__variant__, field_values(self))

@@ -137,7 +137,7 @@ def read_body_atom(state: RuleState, atom: ast.Atom, binder: Matching) -> ReadAt
         read.columns = [(whole, BROKEN, ())]
     else:
         read.columns = read_columns(at, atom, entry, head=False)
-    if atom.binding is not None:
+    if atom.binding is not None and binder.may_bind_row(at, atom):
         _bind_row(state, read, atom)
     for written, draft, reasons in read.columns:
         if written is not None:

@@ -7,6 +7,8 @@ a `=`, `var x` binds.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tidelog.check.inference import Inference, Reasons
 from tidelog.check.inference.drafts import Draft
 from tidelog.check.inference.patterns import Declaration
@@ -38,6 +40,10 @@ class Matching:
         name, span = node.name.text, node.name.span if isinstance(node, ast.Binding) else node.span
         if not self._state.already_bound(name, span):
             self._state.bind(node, name, wanted, span)
+
+    def may_bind_row(self, at: Inference, atom: ast.Atom) -> bool:
+        """Returns True if `r in R(…)` may name the row here; reports it otherwise."""
+        return True
 
     def other(self, at: Inference, node: ast.Expression, wanted: Draft, reasons: Reasons) -> None:
         self._computed.append((node, wanted, reasons))
@@ -88,6 +94,20 @@ class Negating(Matching):
         self._state.break_(name, node.span)
         message = f"variable `{name}` of a negated literal is not bound by the body"
         at.report(Code.UNBOUND_NEGATED_VARIABLE, message, node.span, "a negated literal binds nothing")
+
+    def may_bind_row(self, at: Inference, atom: ast.Atom) -> bool:
+        assert atom.binding is not None
+        name, span = atom.binding.text, atom.binding.span
+        if name not in self._state.scope:
+            self._state.break_(name, span)
+        at.report(
+            Code.UNBOUND_NEGATED_VARIABLE,
+            f"negated literal names its row `{name}`",
+            atom.span,
+            "there is no row to name: a negated literal binds nothing",
+            help=f"`{show_atom(replace(atom, binding=None))}`",
+        )
+        return False
 
     def finish(self) -> None:
         for node, wanted, reasons in self._computed:

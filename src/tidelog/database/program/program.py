@@ -214,6 +214,8 @@ def read_source(path_or_text: str | os.PathLike[str]) -> Source:
     if isinstance(path_or_text, str) and ("\n" in path_or_text or not path_or_text.endswith(".dl")):
         return Source("<text>", path_or_text)
     path = Path(path_or_text)
+    if "\0" in str(path):
+        raise UsageError(f"the path {str(path)!r} has a NUL character in it", code=Code.UNREADABLE_PROGRAM)
     try:
         return Source(str(path), path.read_text(encoding="utf-8-sig"))
     except OSError as error:

@@ -89,13 +89,18 @@ class CheckedFile:
         data = pages[at : at + length]
         if zlib.crc32(data) != checksum:
             raise DamagedError("its description is not as it was written")
-        description = json.loads(data)
-        if description["length"] != at or not _is_whole(pages, at, description["checksums"]):
+        try:
+            description = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise DamagedError("its description is no JSON") from error
+        if not isinstance(description, dict) or description.get("length") != at:
+            raise DamagedError("its description is not that of its contents")
+        if not _is_whole(pages, at, description.get("checksums")):
             raise DamagedError("its contents are not as they were written")
         return CheckedFile(pages, description)
 
 
-def _is_whole(pages: mmap.mmap, length: int, checksums: list[int]) -> bool:
+def _is_whole(pages: mmap.mmap, length: int, checksums: object) -> bool:
     """True if all blocks have their checksums. Two threads, since this is most of the time to open a database."""
     view = memoryview(pages)
     starts = range(0, length + 1, _BLOCK)

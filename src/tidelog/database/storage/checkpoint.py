@@ -20,12 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tidelog.database.storage.checked_file import CheckedFile, CheckedWriter, DamagedError
 from tidelog.database.storage.journal import Journal, sync_directory
-from tidelog.engine.local.encoding.words import Value, Values
+from tidelog.engine.local.encoding.words import Value, Values, Words
 from tidelog.engine.local.storage import row_counts
+from tidelog.engine.local.transfer.check_state import BadStateError, PresentIds, check_state
 from tidelog.engine.local.transfer.checkpoint import (
     FREE,
     LAYOUT,
@@ -47,6 +49,7 @@ _log = logging.getLogger("tidelog")
 # From format 5 on, copies of other relations have no rows (`rules/analysis/copies`), which earlier versions would miss.
 FORMAT, FORMAT_WITH_COPIES, FORMAT_BEFORE = 5, 4, 3
 _PIECE_WORDS = 1 << 20
+_WORD = 8
 _VALUES_AT_ONCE = 1 << 16
 _NAME = re.compile(r"snapshot-(\d+)\.tide")
 
@@ -127,9 +130,20 @@ def write_checkpoint(
 def read_checkpoint(path: Path, base: RuleSet, digest: str) -> Checkpoint:
     """Maps a checkpoint. The program has the digest, and had the rules `base` when it was compiled.
 
-    Raises DamagedError for a checkpoint that is not whole, or is of another format or another program.
+    Raises DamagedError for a checkpoint that is not whole, or is of another format or another program, or that no
+    Tidelog has written, whatever its checksums say.
     """
-    file = CheckedFile.map(path)
+    try:
+        return _read(path, CheckedFile.map(path), base, digest)
+    except BadStateError as error:
+        raise DamagedError(f"{error}") from error
+    except (DamagedError, OSError):
+        raise
+    except Exception as error:  # a file may hold anything, and so may fail in any way
+        raise DamagedError(f"it is not one that Tidelog writes ({type(error).__name__}: {error})") from error
+
+
+def _read(path: Path, file: CheckedFile, base: RuleSet, digest: str) -> Checkpoint:
     described = file.description
     form = described["format"], tuple(described["layout"])
     if form not in ((FORMAT, LAYOUT), (FORMAT_WITH_COPIES, LAYOUT), (FORMAT_BEFORE, LAYOUT_BEFORE)):
@@ -140,25 +154,34 @@ def read_checkpoint(path: Path, base: RuleSet, digest: str) -> Checkpoint:
     rules = base.with_layer(Layer.of_document(described["layer"]))
     program = rules.rules
     know_functions(program)
-    parts = {}
+    _check_numbers(path, described)
+    _check_places(described)
+    parts: dict[PartName, Words] = {}
     for each in described["parts"]:
         count, width = each["rows"], each["width"]
         words = np.frombuffer(file.pages, np.int64, count * width, each["at"])
         matrix = words.reshape(count, width)
         if form[0] == FORMAT_BEFORE and each["kind"] == ROWS:
             matrix = row_counts.from_words(matrix)
-        parts[PartName(each["kind"], each["relation"], each["number"])] = matrix
+        name = PartName(each["kind"], each["relation"], each["number"])
+        if name in parts:
+            raise DamagedError(f"it has the {name.kind} of `{name.relation}` twice")
+        parts[name] = matrix
     sizes = {name: StoreSizes(**each) for name, each in described["sizes"].items()}
     values = Values(program.functions.definitions)
     columns = (column.type for relation in program.relations.values() for column in relation.columns)
     pools = {str(type_): (type_, pool) for type_, pool in values.interned(columns).items()}
     copies = []
+    present: dict[Type, npt.NDArray[np.bool_]] = {}
     for each in described["pools"]:
-        type_, pool = pools[each["type"]]
+        type_, pool = pools.pop(each["type"])  # each type once
         data = memoryview(file.pages)[each["at"] : each["at"] + each["length"]]
-        copies.append((pool, _read_values(data, type_, program.functions.definitions)))
-    values.fill(copies)
+        stored = _read_values(data, type_, program.functions.definitions)
+        present[type_] = _present(stored)
+        copies.append((pool, stored))
     state = CheckpointState(described["epoch"], parts, sizes, described["instances"])
+    check_state(state, program.relations, PresentIds.of(present))
+    values.fill(copies)
     return Checkpoint(state, values, version, rules)
 
 
@@ -223,8 +246,50 @@ def _values_bytes(values: pa.ChunkedArray | list[Value], type_: Type, definition
 def _read_values(data: memoryview, type_: Type, definitions: Definitions) -> pa.ChunkedArray | list[Value]:
     """Returns the values of a pool, for `Pool.fill`."""
     with pa.ipc.open_stream(data) as reader:
-        stored = reader.read_all().column(0)
+        if reader.schema.types != [pa.string() if isinstance(type_, StringType) else pa.binary()]:
+            raise DamagedError(f"its values of type {type_} are not one column of bytes")
+        table = reader.read_all()
+    table.validate(full=True)
+    stored = table.column(0)
     if isinstance(type_, StringType):
         return stored
     decode = decoder(type_, definitions)
-    return [None if value is None else decode(value) for value in stored.to_pylist()]
+    values = [None if value is None else decode(value) for value in stored.to_pylist()]
+    if len(set(values) - {None}) != len(stored) - stored.null_count:
+        raise DamagedError(f"it has a value of type {type_} twice")
+    return values
+
+
+def _present(values: pa.ChunkedArray | list[Value]) -> npt.NDArray[np.bool_]:
+    """Returns which ids of a pool have a value."""
+    if isinstance(values, list):
+        return np.fromiter((value is not None for value in values), np.bool_, len(values))
+    chunks = [chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in values.chunks]
+    return np.concatenate([np.zeros(0, np.bool_), *chunks])
+
+
+def _check_numbers(path: Path, described: Mapping[str, Any]) -> None:
+    """Raises DamagedError where a number of the description is none, or the epoch is not that of the file's name."""
+    sizes, instances = described["sizes"].values(), described["instances"].values()
+    numbers = [described["epoch"], *instances, *(number for each in sizes for number in each.values())]
+    numbers += [each[key] for each in described["parts"] for key in ("number", "at", "rows", "width")]
+    numbers += [each[key] for each in described["pools"] for key in ("at", "length")]
+    for number in numbers:
+        if type(number) is not int or not 0 <= number < 1 << 62:
+            raise DamagedError(f"its description has {number!r} for a number")
+    named = _NAME.fullmatch(path.name)
+    if named is not None and int(named[1]) != described["epoch"]:
+        raise DamagedError(f"it is of epoch {described['epoch']}")
+
+
+def _check_places(described: Mapping[str, Any]) -> None:
+    """Raises DamagedError where parts are not inside the file, one after the other: stores write to their parts."""
+    places = [(each["at"], each["rows"] * each["width"] * _WORD) for each in described["parts"]]
+    places += [(each["at"], each["length"]) for each in described["pools"]]
+    end = 0
+    for at, size in sorted(place for place in places if place[1]):
+        if at % _WORD or at < end:
+            raise DamagedError(f"its part at byte {at} overlaps the one before")
+        end = at + size
+    if end > described["length"]:
+        raise DamagedError(f"its parts end at byte {end:,}, behind its contents")

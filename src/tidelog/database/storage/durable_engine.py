@@ -14,7 +14,8 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, Thread
 from time import perf_counter
@@ -30,7 +31,8 @@ from tidelog.database.storage.journal_entry import write_entry
 from tidelog.database.storage.lock import WriterLock
 from tidelog.database.storage.refill import refill
 from tidelog.database.storage.replay import replay
-from tidelog.database.storage.stored_program import StoredProgram
+from tidelog.database.storage.stored_program import StoredProgram, read_stored_program
+from tidelog.diagnostics.errors import TidelogError
 from tidelog.engine.interface import (
     BeforeCommit,
     ChangeRows,
@@ -44,7 +46,7 @@ from tidelog.engine.interface import (
 )
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.marks import Marks, marked
-from tidelog.engine.storage_errors import foreign_process, not_storable, other_engine, other_program, read_only
+from tidelog.engine.storage_errors import damaged, foreign_process, not_storable, other_engine, other_program, read_only
 from tidelog.maintain.options import Maintenance
 from tidelog.maintain.profile import Profile
 from tidelog.rules.ir import RuleProgram
@@ -137,8 +139,16 @@ class DurableEngine:
     def check_writable(self) -> None:
         if self._writer is None:
             raise read_only(self._directory)
+        self._check_process()
+
+    def _check_process(self) -> None:
         if os.getpid() != self._process:
             raise foreign_process(self._directory, self._process)
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the database."""
+        return self._directory
 
     def stored_rules(self) -> RuleSet:
         return self._rules
@@ -165,6 +175,7 @@ class DurableEngine:
 
         def write(epoch: int, changes: Mapping[str, ChangeRows]) -> None:
             nonlocal size
+            self._check_process()  # a function of the program may have forked
             if before_commit is not None:
                 before_commit(epoch, changes)
             body = write_entry(operations, self.program, () if rules is None else rules.calls)
@@ -192,13 +203,14 @@ class DurableEngine:
         """Replays new epochs, or reads the directory again if the journal starts later; see `Engine.refresh`."""
         if self._writer is not None:
             return None
+        self._check_process()
         started, journal = perf_counter(), self._journal
         assert journal is not None
         if active_engine(self._directory) == SPARK:
             raise other_engine(self._directory, SPARK)
         journal.begin_reading()
         try:
-            if StoredProgram.of_document(journal.document("program")).digest != self._version.program:
+            if read_stored_program(journal).digest != self._version.program:
                 raise other_program(self._directory)
             first = journal.first()
             reaches_back = first is None or first <= self.local.epoch + 1
@@ -249,7 +261,8 @@ class DurableEngine:
         """Brings the engine to the epoch of the checkpoint, or to epoch 0 where there is none."""
         loaded = self._loaded
         if loaded is not None and loaded.version == self._version:
-            self.local.restore(loaded.state)
+            with self._loading(loaded):
+                self.local.restore(loaded.state)
             return
         started = perf_counter()
         with self.local.replaying():
@@ -257,10 +270,22 @@ class DurableEngine:
         if loaded is not None:
             # Another version of an extern function: it may derive other rows now.
             before = LocalEngine(self.program, values=loaded.values)
-            before.restore(loaded.state)
+            with self._loading(loaded):
+                before.restore(loaded.state)
             self.local.replay(refill(before), before.epoch)
             before.close()
             self._policy.add_epoch(perf_counter() - started, 0)
+
+    @contextmanager
+    def _loading(self, loaded: Checkpoint) -> Iterator[None]:
+        """Raises DataError where a checkpoint does not belong to the program's strata."""
+        try:
+            yield
+        except TidelogError:
+            raise
+        except Exception as error:  # a file may hold anything, and so may fail in any way
+            what = f"its checkpoint of epoch {loaded.state.epoch} is not one that Tidelog writes"
+            raise damaged(self._directory, f"{what} ({type(error).__name__}: {error})") from error
 
     def _replay(self, journal: Journal) -> None:
         """Replays the journal behind the present epoch, and reads its marks."""
@@ -268,11 +293,14 @@ class DurableEngine:
             self._rules = step.rules
             self._policy.add_epoch(step.seconds, step.size)
         self.marks = journal.document(MARKS) or {}
+        if not isinstance(self.marks, dict):
+            raise damaged(self._directory, "its marks are no JSON object")
 
     # Checkpoints
 
     def checkpoint(self) -> None:
         """Writes a checkpoint of the last commit, after one that is under way."""
+        self._check_process()
         self._wait()
         self._write_checkpoint()
 

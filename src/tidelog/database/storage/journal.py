@@ -3,13 +3,18 @@
 It is an SQLite database in WAL mode. With durability "disk" a commit is on the disk when `append` returns. With "os" it
 is with the operating system: a killed process loses nothing, a power cut may lose the last commits. Every row has its
 own checksum, since SQLite does not notice flipped bytes. An entry larger than a part takes several rows.
+
+A reader needs files of SQLite's beside the journal. Where it cannot make them (read-only media), and none is there
+(the database was closed), it reads the journal as one that nobody changes; each `begin_reading` looks again.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sqlite3
+import weakref
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -32,6 +37,9 @@ CREATE TABLE entry (place INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTE
 """
 
 
+_open: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
 def is_database(directory: Path) -> bool:
     """True if there is a journal in the directory."""
     return (directory / _FILE).is_file()
@@ -45,7 +53,9 @@ class Journal:
         self.directory = directory
         if not is_database(directory):
             raise not_a_database(directory, "there is no journal in it")
-        self._connection = _connected(directory, durability, read_only)
+        self._is_reader = read_only
+        self._connection = _reading(directory) if read_only else _writing(directory, durability)
+        _open.add(self)
         self._last_epoch: LastEpoch | None = None
         self._acknowledged: int | None = None
         try:
@@ -53,7 +63,8 @@ class Journal:
             if found != FORMAT:
                 raise other_format(directory, found, FORMAT)
             if not read_only:
-                self._last_epoch = LastEpoch(directory / _LAST_EPOCH_FILE, reaches_disk=durability == "disk")
+                with _last_epoch_readable(directory):
+                    self._last_epoch = LastEpoch(directory / _LAST_EPOCH_FILE, reaches_disk=durability == "disk")
         except BaseException:
             self.close()
             raise
@@ -82,7 +93,10 @@ class Journal:
             return None
         if not isinstance(row[0], str) or _checksum(row[0].encode()) != row[1]:
             raise damaged(self.directory, f"its {name} is not as it was written")
-        return json.loads(row[0])
+        try:
+            return json.loads(row[0])
+        except (ValueError, RecursionError) as error:
+            raise damaged(self.directory, f"its {name} is no JSON") from error
 
     def append(self, epoch: int, body: bytes, documents: Mapping[str, Any] | None = None) -> None:
         """Adds the entry of an epoch, and replaces documents in the same step.
@@ -134,11 +148,18 @@ class Journal:
 
     def acknowledged(self) -> int:
         """Returns the last epoch that was certainly committed; 0 if unknown. `begin_reading` fixes it."""
-        return acknowledged(self.directory / _LAST_EPOCH_FILE) if self._acknowledged is None else self._acknowledged
+        if self._acknowledged is not None:
+            return self._acknowledged
+        with _last_epoch_readable(self.directory):
+            return acknowledged(self.directory / _LAST_EPOCH_FILE)
 
     def begin_reading(self) -> None:
         """Fixes the journal for this reader, whatever a writer appends or cuts meanwhile."""
-        self._acknowledged = acknowledged(self.directory / _LAST_EPOCH_FILE)
+        self._acknowledged = None
+        self._acknowledged = self.acknowledged()
+        if self._is_reader:
+            self._connection.close()
+            self._connection = _reading(self.directory)
         with _readable(self.directory):
             self._connection.execute("BEGIN")
             self._connection.execute("SELECT count(*) FROM document").fetchone()
@@ -153,6 +174,27 @@ class Journal:
         with _readable(self.directory):
             (place,) = self._connection.execute("SELECT min(place) FROM entry").fetchone()
         return None if place is None else place >> _PART_SHIFT
+
+    def last(self) -> int | None:
+        """Returns the last epoch that has an entry."""
+        with _readable(self.directory):
+            (place,) = self._connection.execute("SELECT max(place) FROM entry").fetchone()
+        return None if place is None else place >> _PART_SHIFT
+
+    def copy_to(self, directory: Path, acknowledged: int) -> None:
+        """Copies the journal as `begin_reading` fixed it, for a database whose last epoch is `acknowledged`.
+
+        Raises sqlite3.Error or OSError when it cannot; then the directory has no journal.
+        """
+        partial = directory / f"{_FILE}.partial"
+        with closing(sqlite3.connect(partial, isolation_level=None)) as copy:
+            self._connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        with closing(LastEpoch(directory / _LAST_EPOCH_FILE, reaches_disk=True)) as last:
+            last.write(acknowledged)
+        partial.rename(directory / _FILE)
 
     def cut(self, epoch: int) -> None:
         """Deletes the entries up to an epoch. Raises sqlite3.Error when it cannot; then all are still there."""
@@ -193,20 +235,50 @@ class Journal:
         self._connection.execute("INSERT INTO entry VALUES (?, ?, ?)", (place, part, _checksum(part, place)))
 
 
-def _connected(directory: Path, durability: str, read_only: bool) -> sqlite3.Connection:
+def _keep_in_child() -> None:
+    """Keeps SQLite's connections of the parent from being closed in a child, which could remove files in use."""
+    for journal in list(_open):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(journal._connection))
+
+
+os.register_at_fork(after_in_child=_keep_in_child)
+
+
+def _writing(directory: Path, durability: str) -> sqlite3.Connection:
     with _readable(directory):
-        connection = sqlite3.connect(directory / _FILE, isolation_level=None, check_same_thread=False)
+        connection = _connected(directory / _FILE)
         try:
-            connection.execute("PRAGMA busy_timeout = 10000")
-            if read_only:
-                connection.execute("PRAGMA query_only = ON")
-            else:
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
-                connection.execute("PRAGMA fullfsync = ON")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
+            connection.execute("PRAGMA fullfsync = ON")
         except BaseException:
             connection.close()
             raise
+    return connection
+
+
+def _reading(directory: Path) -> sqlite3.Connection:
+    with _readable(directory):
+        connection = _connected(directory / _FILE)
+        try:
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("PRAGMA schema_version").fetchone()
+        except sqlite3.OperationalError:
+            connection.close()
+            log = directory / f"{_FILE}-wal"
+            if log.exists() and log.stat().st_size:
+                raise
+            return _connected(f"{(directory / _FILE).absolute().as_uri()}?mode=ro&immutable=1")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _connected(place: Path | str) -> sqlite3.Connection:
+    connection = sqlite3.connect(place, isolation_level=None, check_same_thread=False, uri=isinstance(place, str))
+    connection.execute("PRAGMA busy_timeout = 10000")
+    connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
 
@@ -238,3 +310,12 @@ def _readable(directory: Path) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         raise damaged(directory, f"SQLite cannot read the journal ({error})") from error
+
+
+@contextmanager
+def _last_epoch_readable(directory: Path) -> Iterator[None]:
+    """Raises DataError where the file with the last epoch cannot be opened."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise damaged(directory, f"its file {_LAST_EPOCH_FILE} cannot be used ({error})") from error

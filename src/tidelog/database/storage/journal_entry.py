@@ -18,6 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from tidelog.engine.interface import Operation, Row
+from tidelog.io.fit import fitter
+from tidelog.io.tables import fit_table
 from tidelog.io.to_python import rows_to_table
 from tidelog.rules.ir import Relation, RuleProgram
 from tidelog.rules.schema.arrow import is_plain_relation
@@ -28,6 +30,7 @@ _ROWS, _TABLE, _RULES = 0, 1, 2
 Call = tuple[int, str]  # +1 or -1, and a text of rules
 # From here on Arrow is smaller and faster than Python's loop over the values.
 _MANY = 256
+_MOST_EMPTY_ROWS = 1 << 24  # of a relation without columns, in one entry
 
 
 def write_entry(operations: Sequence[Operation], program: RuleProgram, calls: Sequence[Call] = ()) -> bytes:
@@ -93,6 +96,8 @@ def read_entry(data: bytes, program: RuleProgram) -> list[Operation]:
             size, at = read_length(data, at)
             with pa.ipc.open_stream(memoryview(data)[at : at + size]) as reader:
                 rows = reader.read_all()
+            rows.validate(full=True)
+            rows = fit_table(rows, relation)
             at += size
         else:
             rows, at = _read_rows(data, at, relation, program)
@@ -116,13 +121,16 @@ def _write_rows(rows: Sequence[Row], relation: Relation, program: RuleProgram, o
 def _read_rows(data: bytes, at: int, relation: Relation, program: RuleProgram) -> tuple[list[Row], int]:
     definitions = program.functions.definitions
     decoders = [decoder(column.type, definitions) for column in relation.columns]
+    fitters = [fitter(column.type, definitions) for column in relation.columns]
     count, at = read_length(data, at)
+    if count > max(len(data), _MOST_EMPTY_ROWS):
+        raise ValueError(f"{count:,} rows are more than its bytes can be")
     rows = []
     for _ in range(count):
         row = []
-        for decode in decoders:
+        for decode, fit in zip(decoders, fitters):
             size, at = read_length(data, at)
-            row.append(decode(data[at : at + size]))
+            row.append(fit(decode(data[at : at + size])))
             at += size
         rows.append(tuple(row))
     return rows, at

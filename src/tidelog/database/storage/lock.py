@@ -2,6 +2,8 @@
 
 The file has the number of the process that holds the lock, for the error of the next one. A child made by a fork does
 not inherit the lock: it closes its copy at once, so it cannot prevent that the database is opened again.
+
+The directory itself is locked too: whoever removes the file does not let a second writer in.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from pathlib import Path
 
 from tidelog.engine.storage_errors import in_use
 
+_FILE = "lock"
 _held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
 
 
@@ -20,17 +23,15 @@ class WriterLock:
     """Held from its construction to `release`. Raises UsageError when another process, or this one, has it already."""
 
     def __init__(self, directory: Path) -> None:
-        self._file = -1
-        self._file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._files: list[int] = []
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock(directory)
         except BlockingIOError:
-            holder = os.read(self._file, 32).decode("ascii", "replace").strip()
-            os.close(self._file)
-            self._file = -1
-            raise in_use(directory, _holder(holder)) from None
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+            self.release()
+            raise in_use(directory, _holder(directory)) from None
+        except BaseException:
+            self.release()
+            raise
         _held.add(self)
 
     def __del__(self) -> None:
@@ -39,13 +40,31 @@ class WriterLock:
 
     def release(self) -> None:
         """Releases the lock; a second call does nothing."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-            _held.discard(self)
+        while self._files:
+            os.close(self._files.pop())
+        _held.discard(self)
+
+    def _lock(self, directory: Path) -> None:
+        file = os.open(directory / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._files.append(file)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._files.append(os.open(directory, os.O_RDONLY | os.O_CLOEXEC))
+        try:
+            fcntl.flock(self._files[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            os.close(self._files.pop())  # some network file systems lock no directories
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
 
 
-def _holder(number: str) -> str:
+def _holder(directory: Path) -> str:
+    """Returns the process that wrote its number into the file."""
+    try:
+        number = (directory / _FILE).read_bytes()[:32].decode("ascii", "replace").strip()
+    except OSError:
+        number = ""
     return "this process" if number == str(os.getpid()) else f"process {number}" if number else "another process"
 
 

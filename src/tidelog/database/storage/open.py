@@ -26,9 +26,10 @@ def open(
     a damaged directory.
     """
     from tidelog.database.storage.active_format import SPARK, active_engine
-    from tidelog.database.storage.open_local import read_program
+    from tidelog.database.storage.open_local import check_address, read_program
 
     address = os.fspath(path)
+    check_address(address)
     where = _on_this_disk(address)
     is_on_spark = where is None or active_engine(where) == SPARK
     stored = _read_program_on_spark(address) if where is None else read_program(where)

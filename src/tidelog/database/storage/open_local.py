@@ -19,7 +19,7 @@ from tidelog.database.storage.durable_engine import DurableEngine
 from tidelog.database.storage.journal import DURABILITIES, Journal, is_database
 from tidelog.database.storage.lock import WriterLock
 from tidelog.database.storage.migrate import migrate as migrate_database
-from tidelog.database.storage.stored_program import StoredProgram, extern_versions
+from tidelog.database.storage.stored_program import StoredProgram, extern_versions, read_stored_program
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
@@ -56,6 +56,7 @@ def open_durable(program: Program, directory: Path, maintenance: Maintenance, ho
 def local_directory(path: str | os.PathLike[str]) -> Path:
     """Returns the path for the local engine. Raises UsageError for an address that is not on a disk."""
     address = os.fspath(path)
+    check_address(address)
     if ":/" not in address:
         return Path(path)
     from tidelog.engine.spark.storage.directory import StateDirectory
@@ -67,6 +68,12 @@ def local_directory(path: str | os.PathLike[str]) -> Path:
             help="copy it to a disk, or open it with `engine='spark'`",
         )
     return StateDirectory(address).local_path
+
+
+def check_address(address: str) -> None:
+    """Raises UsageError for a path that no file system has."""
+    if "\0" in address:
+        raise UsageError(f"the path {address!r} has a NUL character in it", code=Code.UNUSABLE_DIRECTORY)
 
 
 def check_durability(durability: str) -> None:
@@ -89,7 +96,7 @@ def read_program(directory: Path) -> StoredProgram:
         assert stored is not None
         return stored
     with closing(Journal(directory, read_only=True)) as journal:
-        return StoredProgram.of_document(journal.document("program"))
+        return read_stored_program(journal)
 
 
 def _open(

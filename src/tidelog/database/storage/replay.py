@@ -77,9 +77,10 @@ def _replay_rules(
     directory: Path, engine: LocalEngine, rules: RuleSet, epoch: int, body: bytes, calls: tuple[Call, ...]
 ) -> RuleSet:
     """Replays an epoch that changes the rules, and returns the new rules. Its rows are rows of the new program."""
-    for sign, text in calls:
-        rules = rules.add(text) if sign > 0 else rules.remove(text)
-    know_functions(rules.rules)
+    with _readable(directory, epoch):
+        for sign, text in calls:
+            rules = rules.add(text) if sign > 0 else rules.remove(text)
+        know_functions(rules.rules)
     engine.replay(_read(directory, epoch, body, rules.rules), epoch, NewRules(rules, calls))
     return rules
 
@@ -99,7 +100,7 @@ def _readable(directory: Path, epoch: int) -> Iterator[None]:
     """Raises DataError where the bytes of an entry cannot be read."""
     try:
         yield
-    except (ValueError, KeyError, IndexError) as error:
+    except Exception as error:  # bytes of a file may fail in any way
         raise damaged(directory, f"the journal's entry for epoch {epoch} cannot be read ({error})") from error
 
 

@@ -10,14 +10,15 @@ import difflib
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from tidelog.database.program.program import Program, compile_source
+from tidelog.database.storage.journal import Journal
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
-from tidelog.engine.storage_errors import Place
+from tidelog.engine.storage_errors import Place, damaged
 from tidelog.rules.lower.program import FIRST_LAYOUT, Options
 
 
@@ -91,3 +92,23 @@ class StoredProgram:
 def extern_versions(externs: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
     """Returns the declared versions of functions: the attribute `version` of those that have one."""
     return {name: str(function.version) for name, function in externs.items() if hasattr(function, "version")}
+
+
+def read_stored_program(journal: Journal) -> StoredProgram:
+    """Returns the program of a journal. Raises DataError if it is none."""
+    found = journal.document("program")
+    if (
+        not isinstance(found, dict)
+        or not {"texts", "names"} <= found.keys() <= {field.name for field in fields(StoredProgram)}
+        or not all(_is_texts(found[name]) for name in ("texts", "names"))
+        or found["texts"].keys() != found["names"].keys()
+        or "" not in found["texts"]
+        or not all(type(found.get(name, False)) is bool for name in ("keep_duplicates", "output_internal"))
+        or type(found.get("layout", FIRST_LAYOUT)) is not int
+    ):
+        raise damaged(journal.directory, "its program is not one that Tidelog writes")
+    return StoredProgram.of_document(found)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())

@@ -29,10 +29,10 @@ def _text(make: Callable[[str], str], default: str) -> ExternType:
 
 
 def _regex(pattern: str) -> str:
-    from tidelog.library._regex.translate import BadPatternError, translate
+    from tidelog.library._regex.parse import BadPatternError, parse
 
     try:
-        translate(pattern)
+        parse(pattern)
     except BadPatternError as error:
         raise ValueError(str(error)) from None
     return pattern

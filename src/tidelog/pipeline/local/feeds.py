@@ -1,6 +1,9 @@
 """Folders on this machine → batches: the next batch is all files of all feeds that no batch has yet.
 
 `maxFilesPerTrigger` limits the files of a feed in a batch; the oldest are first.
+
+A file is taken once, as it is then. If its size is another one later, somebody was still writing it: that is told, once
+for each size, since rows of it may be missing.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from pathlib import Path
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.pipeline.batch import Batch, Records, Stop, Take
-from tidelog.pipeline.local.batch_log import BatchLog, Files
+from tidelog.pipeline.local.batch_log import BatchLog, Files, Sizes
 from tidelog.pipeline.local.formats import files_at
 from tidelog.pipeline.local.records import read_records
 from tidelog.pipeline.settings import FILES_PER_BATCH, Feed
@@ -30,6 +33,7 @@ class LocalFeeds:
         self._folder = folder
         self._warn = warn
         self._log = BatchLog(folder)
+        self._told: set[tuple[str, str, int]] = set()
         for feed in feeds:
             if not feed.place.folder.exists():
                 feed.place.folder.mkdir(parents=True)
@@ -55,21 +59,43 @@ class LocalFeeds:
                 return
             take(self._batch(planned))
         while not stop.is_set():
-            files = self._new_files()
+            files, sizes = self._new_files()
             if files:
-                take(self._batch(self._log.plan(files)))
+                take(self._batch(self._log.plan(files, sizes)))
             elif not watch or stop.wait(interval):
                 return
 
-    def _new_files(self) -> Files:
-        found = {}
+    def _new_files(self) -> tuple[Files, Sizes]:
+        """Returns the files of the next batch, and their sizes; tells of taken files that have changed since."""
+        found: dict[str, list[str]] = {}
+        sizes: dict[str, list[int]] = {}
         for feed in self._feeds:
             at_most = int(feed.place.options.get(FILES_PER_BATCH, 0)) or None
-            names = [_name(path, feed) for path in files_at(feed.place)]
-            new = [name for name in names if not self._log.is_taken(feed.place.written, name)]
+            new = []
+            for path in files_at(feed.place):
+                name, size = _name(path, feed), _size(path)
+                if size is None:
+                    continue  # it has just been removed
+                if self._log.is_taken(feed.place.written, name):
+                    self._tell_change(feed, path, name, size)
+                else:
+                    new.append((name, size))
             if new:
-                found[feed.place.written] = new[:at_most]
-        return found
+                found[feed.place.written] = [name for name, _ in new[:at_most]]
+                sizes[feed.place.written] = [size for _, size in new[:at_most]]
+        return found, sizes
+
+    def _tell_change(self, feed: Feed, path: Path, name: str, size: int) -> None:
+        before = self._log.size(feed.place.written, name)
+        told = feed.place.written, name, size
+        if before is None or before == size or told in self._told:
+            return
+        self._told.add(told)
+        self._warn(
+            f"{path} has changed since its batch was planned: it had {before:,} bytes and has {size:,}, and files are "
+            "read once. Rows of it may be missing: write a file elsewhere, move it into the folder when it is "
+            "finished, and put the missing rows into a new file"
+        )
 
     def _batch(self, number: int) -> Batch:
         files = self._log.files(number)
@@ -92,3 +118,10 @@ class LocalFeeds:
 def _name(path: Path, feed: Feed) -> str:
     folder = feed.place.folder
     return path.name if path == folder else path.relative_to(folder).as_posix()
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None

@@ -20,7 +20,7 @@ from tidelog.check import typed
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.columns.step import ColumnStep, compile_condition, compile_pattern, compile_value
 from tidelog.engine.local.execution.python_step import PythonStep
-from tidelog.engine.local.execution.shared_prefixes import Block, Emit, Path, Slot, Tree, TriePart, chain
+from tidelog.engine.local.execution.shared_prefixes import Block, Emit, Forest, Path, Slot, TriePart, chain
 from tidelog.engine.local.kernels import layout as k
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
@@ -105,12 +105,13 @@ class BytecodeCompiler:
         need arrangements that the others do not; so do recursive rules, because some waves run only the others.
         """
         slots = {name: slot for slot, name in enumerate(inside)}
+        names = frozenset(inside)
         parts = parts or {}
-        trees: dict[tuple[int, int, int, int], list[Tree]] = {}
+        forests: dict[tuple[int, int, int, int], Forest] = {}
         probes: dict[int, list[Probe]] = {}
         bytecode: list[Bytecode] = []
         for tally, variant in enumerate(variants, first_tally):
-            compiler = VariantCompiler(self, variant, frozenset(inside))
+            compiler = VariantCompiler(self, variant, names)
             path = compiler.run()
             probes[id(variant)] = compiler.probes
             if compiler.segments:
@@ -121,12 +122,11 @@ class BytecodeCompiler:
             if variant.delta.kind is DeltaKind.RULE:
                 apart = 1 + lacks_rows(variant) + 2 * any(atom.relation in slots for atom in variant.rule.positives)
             part = parts.get(id(variant.rule), 0)
-            group = trees.setdefault((compiler.kind(), compiler.delta(), apart, part), [])
-            if not any(tree.has_room() and tree.graft(path, emit, variant) for tree in group):
-                group.append(Tree(path, emit, variant))
+            forest = forests.setdefault((compiler.kind(), compiler.delta(), apart, part), Forest())
+            forest.add(path, emit, variant)
         cursors = first_cursor
-        for (kind, delta, _, _), group in trees.items():
-            for tree in group:
+        for (kind, delta, _, _), forest in forests.items():
+            for tree in forest.trees:
                 code, blocks, split = tree.code(cursors)
                 cursors += split
                 needed = dict.fromkeys(probe for variant in tree.variants for probe in probes[id(variant)])

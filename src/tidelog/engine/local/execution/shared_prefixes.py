@@ -23,6 +23,8 @@ from tidelog.plan.variant import Variant
 
 Instruction = tuple[int, int, int, int, int, int]
 Numbers = dict[int, int]  # registers of a path → registers of the tree
+Symbol = tuple[str, int | None]  # a register: a constant's word, the place of a binding, a register of the tree
+Key = tuple[tuple[int, ...] | tuple[Symbol, ...], ...]  # of an iterator: two with equal keys do the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class Block:
     absent_keys: dict[int, list[int]] = field(default_factory=dict)  # index in the tail → registers
     emits: list[Emit] = field(default_factory=list)
     children: list[Block] = field(default_factory=list)
+    below: dict[Key, Block] = field(default_factory=dict)  # the children that others may share
     parts: list[TriePart] = field(default_factory=list)  # of a leapfrog join
     without: list[TriePart] = field(default_factory=list)  # its negated parts
     variant: Variant | None = None  # the first that added it
@@ -87,10 +90,10 @@ class Block:
         """Cuts the tail after `length` instructions; moves the rest, and all that follows, to a block over nothing."""
         rest = Block(k.ITERATE_UNIT, variant=self.variant)
         rest.tail, rest.absent_keys = self.tail_from(length)
-        rest.emits, rest.children = self.emits, self.children
+        rest.emits, rest.children, rest.below = self.emits, self.children, self.below
         self.tail = self.tail[:length]
         self.absent_keys = {at: keys for at, keys in self.absent_keys.items() if at < length}
-        self.emits, self.children = [], [rest]
+        self.emits, self.children, self.below = [], [rest], {}
         return rest
 
     def tail_from(self, start: int) -> tuple[list[Instruction], dict[int, list[int]]]:
@@ -107,45 +110,65 @@ class Path:
     constants: dict[int, int]
 
 
+class Forest:
+    """The trees of variants with the same delta. A variant joins the last tree that shares its root and has room."""
+
+    def __init__(self) -> None:
+        self.trees: list[Tree] = []
+        self._open: dict[Key, Tree] = {}
+
+    def add(self, path: Path, emit: Emit, variant: Variant) -> None:
+        """Adds a variant, to a tree or as one; costs the path, however many trees there are."""
+        if path.blocks[0].op == k.ITERATE_UNIT and len(path.blocks) == 1:
+            self.trees.append(Tree(path, emit, variant))  # a rule without a body is for one thread alone
+            return
+        key = _key(path.blocks[0], path.constants, {})
+        tree = self._open.get(key)
+        if tree is not None and tree.has_room():
+            tree.graft(path, emit, variant)
+        else:
+            self._open[key] = Tree(path, emit, variant)
+            self.trees.append(self._open[key])
+
+
 class Tree:
     """Variants with the same delta that share the root."""
 
     def __init__(self, path: Path, emit: Emit, variant: Variant) -> None:
         self.variants = [variant]
         self._constants: dict[int, int] = {}
+        self._register_of: dict[int, int] = {}  # the word of a constant → its register
         self._registers = 0
         self._root = self._branch(path, 0, emit, {}, variant)
 
-    def graft(self, path: Path, emit: Emit, variant: Variant) -> bool:
-        """Adds a variant; returns False, and changes nothing, if it does not share the root."""
-        if path.blocks[0].op == k.ITERATE_UNIT and (len(path.blocks) == 1 or not self._root.children):
-            return False  # a rule without a body is for one thread alone
-        numbers: Numbers = {}
-        if not self._follows(self._root, path.blocks[0], path, numbers):
-            return False
+    def graft(self, path: Path, emit: Emit, variant: Variant) -> None:
+        """Adds a variant whose first iterator does what the root does."""
         at, depth = self._root, 0
+        numbers: Numbers = _shared_binds(at, path.blocks[0])
         while True:
             mine = path.blocks[depth]
             shared = self._shared_tail(at, mine, path, numbers)
             if shared < len(at.tail):
-                at.cut_tail(shared)
+                self._add_below(at, at.cut_tail(shared))
             if shared < len(mine.tail):
                 rest = Block(k.ITERATE_UNIT)
                 rest.tail, rest.absent_keys = mine.tail_from(shared)
                 own = replace(path, blocks=[rest, *path.blocks[depth + 1 :]])
-                at.children.append(self._branch(own, 0, emit, numbers, variant))
+                self._add_child(at, self._branch(own, 0, emit, numbers, variant))
                 break
             depth += 1
             if depth == len(path.blocks):
                 self._emit(at, emit, path, numbers)
                 break
-            below = next((b for b in at.children if self._follows(b, path.blocks[depth], path, numbers)), None)
+            mine = path.blocks[depth]
+            # The places of a leapfrog join in its tries are those of one variant.
+            below = None if mine.parts else at.below.get(_key(mine, path.constants, numbers))
             if below is None:
-                at.children.append(self._branch(path, depth, emit, numbers, variant))
+                self._add_child(at, self._branch(path, depth, emit, numbers, variant))
                 break
+            numbers |= _shared_binds(below, mine)
             at = below
         self.variants.append(variant)
-        return True
 
     def has_room(self) -> bool:
         """True if another variant may be added: one row must not overflow a buffer."""
@@ -168,26 +191,14 @@ class Tree:
 
     # Sharing
 
-    def _follows(self, mine: Block, other: Block, path: Path, numbers: Numbers) -> bool:
-        """True if the block of a path iterates as this one does; then adds the registers it binds to `numbers`."""
-        if mine.parts or other.parts:
-            return False  # the places in its tries are those of one variant
-        same = (mine.op, mine.target, mine.relation, mine.inside, mine.check) == (
-            other.op,
-            other.target,
-            other.relation,
-            other.inside,
-            other.check,
-        )
-        if not same or mine.binds[::2] != other.binds[::2] or mine.equals[::2] != other.equals[::2]:
-            return False
-        if not self._agree(mine.keys, other.keys, path, numbers):
-            return False
-        bound = dict(zip(other.binds[1::2], mine.binds[1::2], strict=True))
-        if not self._agree(mine.equals[1::2], other.equals[1::2], path, numbers | bound):
-            return False
-        numbers |= bound
-        return True
+    def _add_child(self, block: Block, child: Block) -> None:
+        block.children.append(child)
+        self._add_below(block, child)
+
+    def _add_below(self, block: Block, child: Block) -> None:
+        """Enters a child among those that others may share; of two that do the same, the first is shared."""
+        if not child.parts:
+            block.below.setdefault(_key(child, self._constants, None), child)
 
     def _shared_tail(self, mine: Block, other: Block, path: Path, numbers: Numbers) -> int:
         """Returns how many instructions the tails have in common; adds the registers that they set to `numbers`."""
@@ -231,10 +242,11 @@ class Tree:
             },
             emits=[],
             children=[],
+            below={},
             variant=variant,
         )
         if depth + 1 < len(path.blocks):
-            made.children.append(self._branch(path, depth + 1, emit, own, variant))
+            self._add_child(made, self._branch(path, depth + 1, emit, own, variant))
         else:
             self._emit(made, emit, path, own)
         return made
@@ -247,11 +259,10 @@ class Tree:
         """Returns the tree's number of a path's register, a new one if it has none."""
         if register in path.constants:
             word = path.constants[register]
-            known = next((each for each, held in self._constants.items() if held == word), None)
-            if known is None:
-                known = self._new()
+            if word not in self._register_of:
+                known = self._register_of[word] = self._new()
                 self._constants[known] = word
-            return known
+            return self._register_of[word]
         if register not in numbers:
             numbers[register] = self._new()
         return numbers[register]
@@ -283,6 +294,31 @@ _OPERANDS: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {
     k.T_BOOL_NOT: ((2,), (1,)),
     k.T_SELECT: ((2, 3, 4), (1,)),
 }
+
+
+def _key(block: Block, constants: dict[int, int], numbers: Numbers | None) -> Key:
+    """Returns the key of an iterator; `numbers` are those of the path that it is in, None if it is in the tree."""
+    bound = {register: place for place, register in enumerate(block.binds[1::2])}
+
+    def symbol(register: int) -> Symbol:
+        if register in constants:
+            return "constant", constants[register]
+        if register in bound:
+            return "bound", bound[register]
+        return "register", register if numbers is None else numbers.get(register)
+
+    return (
+        (block.op, block.target, block.relation, block.inside, block.check),
+        tuple(block.binds[::2]),
+        tuple(block.equals[::2]),
+        tuple(map(symbol, block.keys)),
+        tuple(map(symbol, block.equals[1::2])),
+    )
+
+
+def _shared_binds(mine: Block, other: Block) -> Numbers:
+    """Returns the registers that a path's iterator binds, with those that the tree's iterator binds."""
+    return dict(zip(other.binds[1::2], mine.binds[1::2], strict=True))
 
 
 def _list(block: Block, found: list[Block]) -> None:

@@ -44,27 +44,31 @@ def processors() -> int:
 
 
 class ThreadPool:
-    """`threads` threads, including the calling one; the others start at the first call of `run`."""
+    """`threads` threads, including the calling one; the others start at the first call of `run`, and again in a child
+    of a fork, which has none of them."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self.share_from = SHARE_FROM
         self._pool: ThreadPoolExecutor | None = None
+        self._process = 0
 
     def run(self, part: Callable[[int], int]) -> list[int]:
         """Runs `part(i)` on every thread i, part 0 on the calling thread; returns their results."""
-        if self._pool is None:
+        if self._pool is None or self._process != os.getpid():
             # The first call of a kernel loads it; several threads must not load it at once.
             kernels.share_wave.load()
             kernels.share_arranging.load()
             self._pool = ThreadPoolExecutor(self.threads - 1, "tidelog")
+            self._process = os.getpid()
         others = [self._pool.submit(part, me) for me in range(1, self.threads)]
         return [part(0), *(other.result() for other in others)]
 
     def close(self) -> None:
         """Ends the other threads."""
         if self._pool is not None:
-            self._pool.shutdown()
+            if self._process == os.getpid():
+                self._pool.shutdown()
             self._pool = None
 
 

@@ -49,7 +49,8 @@ def texts(inner: dict[str, Any]) -> st.SearchStrategy[str]:
     return st.one_of(
         st.sampled_from(["s", "t", '"ab"', '"é"', '""']),
         st.builds("({} ++ {})".format, text, text),
-        st.builds('"<${{{}}}|${{{}}}>"'.format, number, small),
+        # A quote inside of `${}` would have to be escaped.
+        st.builds('"<${{{}}}|${{{}}}>"'.format, number, small).filter(lambda text: text.count('"') == 2),
         st.builds("substr({}, {} as usize, {} as usize)".format, text, small, number),
         st.builds("(if ({}) {{ {} }} else {{ {} }})".format, test, text, text),
         st.builds("{}({})".format, st.sampled_from(["shout", "to_lowercase", "to_uppercase", "trim"]), text),

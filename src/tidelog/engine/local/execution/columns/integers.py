@@ -18,6 +18,7 @@ from tidelog.engine.local.execution.columns.column import NeedsPythonError
 from tidelog.engine.local.execution.columns.words import arithmetic, wrapped
 from tidelog.functions.vocabulary import quotient, remainder
 from tidelog.types import S64, BigIntType, BitType, SignedType, Type, native_width, wrap
+from tidelog.values.big_integers import MOST_BITS
 from tidelog.values.text import integer_text
 
 _LONGEST_SHIFT = 1 << 16
@@ -59,6 +60,8 @@ def integer_arithmetic(op: str, left: Numbers, right: Numbers, type_: Type) -> N
     if op in ("<<", ">>"):
         return in_range(_shifted(op, left, right, type_), type_)
     if op in ("/", "%") and not right.all():
+        raise NeedsPythonError
+    if op == "*" and isinstance(type_, BigIntType) and _bits(left) + _bits(right) > MOST_BITS:
         raise NeedsPythonError
     if left.dtype != np.object_ and right.dtype != np.object_:
         found = _in_words(op, left, right)
@@ -103,10 +106,17 @@ def _shifted(op: str, left: Numbers, amounts: Words, type_: Type) -> Numbers:
     if isinstance(type_, BitType | SignedType):
         native = native_width(type_.width)
         amounts = np.minimum(amounts, type_.width) if native is None else amounts & (native - 1)
-    if len(amounts) and int(amounts.max()) > _LONGEST_SHIFT:
+    if len(amounts) and (
+        int(amounts.max()) > _LONGEST_SHIFT or (op == "<<" and _bits(left) + _LONGEST_SHIFT > MOST_BITS)
+    ):
         raise NeedsPythonError
     pairs = zip(left.tolist(), amounts.tolist())
     return integers([a << b for a, b in pairs] if op == "<<" else [a >> b for a, b in pairs])
+
+
+def _bits(numbers: Numbers) -> int:
+    """Returns the bits of the largest number."""
+    return 64 if numbers.dtype != np.object_ else max((number.bit_length() for number in numbers.tolist()), default=0)
 
 
 def negative(numbers: Numbers, type_: Type) -> Numbers:

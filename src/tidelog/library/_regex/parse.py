@@ -1,9 +1,8 @@
-r"""Regular expressions of Rust's `regex` crate → patterns of Python's `re` with the same matches.
+r"""Regular expressions of Rust's `regex` crate → their trees.
 
-Both find the leftmost match and prefer earlier alternatives, so only the notation differs: classes can be combined and
-negated, `\pL` names a category, flags may be set anywhere, `$` is the very end, a repetition may be repeated. The
-translation resolves all of this: its result has no flags and only plain classes. Look-around and back-references are
-refused, like everything else that Rust refuses.
+Classes can be combined and negated, `\pL` names a category, flags may be set anywhere, `$` is the very end, a
+repetition may be repeated. The tree has all of this resolved: no flags and only plain classes. Look-around and
+back-references are refused, like everything else that Rust refuses.
 """
 
 from __future__ import annotations
@@ -11,11 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from string import ascii_letters, digits, hexdigits
 
-from tidelog.library._regex import classes as classes
+from tidelog.deep_recursion import deeply
+from tidelog.library._regex import classes
 from tidelog.library._regex.classes import Ranges
+from tidelog.library._regex.tree import Chars, Choice, Look, Node, Repeat, Sequence
 
 _CONTROL = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 _BLANKS = frozenset(" \t\n\v\f\r\x85\u200e\u200f\u2028\u2029")
+_COUNTS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_LOOKS = {  # with Unicode, and without
+    "A": (Look.START, Look.START),
+    "z": (Look.END, Look.END),
+    "b": (Look.WORD, Look.ASCII_WORD),
+    "B": (Look.NOT_WORD, Look.ASCII_NOT_WORD),
+}
 _DEEPEST = 250
 _LARGEST_COUNT = 2**32 - 2
 
@@ -41,12 +49,12 @@ class _Flags:
     u: bool = True
 
 
-def translate(pattern: str) -> str:
-    """Returns the pattern for Python's `re`; raises BadPatternError."""
-    return _Translation(pattern).whole()
+def parse(pattern: str) -> Node:
+    """Returns the tree of a pattern; raises BadPatternError."""
+    return deeply(_Parser(pattern).whole)
 
 
-class _Translation:
+class _Parser:
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
@@ -54,41 +62,45 @@ class _Translation:
         self._depth = 0
         self._names: set[str] = set()
 
-    def whole(self) -> str:
-        text = self._alternatives()
+    def whole(self) -> Node:
+        tree = self._alternatives()
         if self._at < len(self._pattern):
             raise self._bad("unopened group")
-        return text
+        return tree
 
     # Groups
 
-    def _alternatives(self) -> str:
-        """Translates up to a closing parenthesis or the end."""
-        branches, parts = [], list[str]()
+    def _alternatives(self) -> Node:
+        """Reads up to a closing parenthesis or the end."""
+        branches, parts = list[Node](), list[Node]()
         while (char := self._peek()) not in ("", ")"):
             if char == "|":
                 self._at += 1
-                branches.append("".join(parts))
+                branches.append(_sequence(parts))
                 parts = []
             elif self._skips_blanks():
                 continue
             else:
-                parts.append(self._repeated(self._atom()))
-        return "|".join([*branches, "".join(parts)])
+                atom = self._atom()
+                if atom is not None:
+                    parts.append(self._repeated(atom))
+        branches.append(_sequence(parts))
+        return branches[0] if len(branches) == 1 else Choice(tuple(branches))
 
-    def _atom(self) -> str:
+    def _atom(self) -> Node | None:
+        """Returns what a repetition would repeat; None for flags, which are nothing to be repeated."""
         char = self._take()
         match char:
             case "(":
                 return self._group()
             case "[":
-                return self._class(self._at - 1)
+                return Chars(self._bracketed(self._at - 1))
             case ".":
-                return classes.python_class(classes.EVERYTHING if self._flags.s else classes.negate(((10, 10),)))
+                return Chars(classes.EVERYTHING if self._flags.s else classes.negate(((10, 10),)))
             case "^":
-                return "(?m:^)" if self._flags.m else r"\A"
+                return Look.LINE_START if self._flags.m else Look.START
             case "$":
-                return "(?m:$)" if self._flags.m else r"\Z"
+                return Look.LINE_END if self._flags.m else Look.END
             case "\\":
                 return self._escape()
             case "*" | "+" | "?" | "{":
@@ -96,11 +108,10 @@ class _Translation:
             case _:
                 return self._literal(ord(char))
 
-    def _group(self) -> str:
+    def _group(self) -> Node | None:
         opened = self._at - 1
         self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self._bad(f"exceeded the maximum number of nested parentheses/brackets ({_DEEPEST})")
+        self._limit_depth(self._depth)
         outside = self._flags
         if self._peek() == "?":
             self._at += 1
@@ -111,14 +122,14 @@ class _Translation:
             elif self._set_flags():
                 # Flags without a group hold to the end of the group around them.
                 self._depth -= 1
-                return ""
+                return None
         inside = self._alternatives()
         if self._peek() != ")":
             raise self._bad("unclosed group", opened)
         self._at += 1
         self._depth -= 1
         self._flags = outside
-        return f"(?:{inside})"
+        return inside
 
     def _group_name(self) -> None:
         start = self._pattern.index("<", self._at) + 1
@@ -152,24 +163,32 @@ class _Translation:
             raise self._bad("repetition operator missing expression", start - 1)
         return char == ")"
 
+    def _limit_depth(self, depth: int) -> None:
+        if depth > _DEEPEST:
+            raise self._bad(f"exceeded the maximum number of nested parentheses/brackets ({_DEEPEST})")
+
     # Repetition
 
-    def _repeated(self, atom: str) -> str:
+    def _repeated(self, atom: Node) -> Node:
         """Returns the atom with all repetitions that follow it, each around the one before."""
+        stacked = 0
         while True:
             self._skips_blanks()
             match self._peek():
-                case "*" | "+" | "?" if atom:
-                    count = self._take()
-                case "{" if atom:
-                    count = self._count()
+                case "*" | "+" | "?" as sign:
+                    self._at += 1
+                    least, most = _COUNTS[sign]
+                case "{":
+                    least, most = self._count()
                 case _:
                     return atom
+            stacked += 1
+            self._limit_depth(self._depth + stacked)
             lazy = self._peek() == "?"
             self._at += lazy
-            atom = f"(?:{atom}){count}{'?' if lazy != self._flags.U else ''}"
+            atom = Repeat(atom, least, most, lazy != self._flags.U)
 
-    def _count(self) -> str:
+    def _count(self) -> tuple[int, int | None]:
         opened = self._at
         end = self._pattern.find("}", opened)
         if end < 0:
@@ -184,30 +203,23 @@ class _Translation:
             raise self._bad("decimal literal invalid", opened + 1)
         if len(parts) == 2 and parts[1] and int(parts[0]) > int(parts[1]):
             raise self._bad("invalid repetition count range, the start must be <= the end", opened)
-        return f"{{{','.join(parts)}}}"
+        least = int(parts[0])
+        return least, least if len(parts) == 1 else int(parts[1]) if parts[1] else None
 
     # Characters
 
-    def _literal(self, code: int) -> str:
+    def _literal(self, code: int) -> Node:
         own: Ranges = ((code, code),)
-        return classes.python_class(classes.in_any_case(own) if self._flags.i else own)
+        return Chars(classes.in_any_case(own) if self._flags.i else own)
 
-    def _escape(self) -> str:
-        """Translates the text after a backslash outside of a class."""
-        match self._peek():
-            case "A":
-                self._at += 1
-                return r"\A"
-            case "z":
-                self._at += 1
-                return r"\Z"
-            case "b" | "B" as sign:
-                self._at += 1
-                word = classes.python_class(classes.letters_digits("w", unicode=self._flags.u))
-                inside = f"(?<={word})(?={word})|(?<!{word})(?!{word})"
-                return f"(?:{inside})" if sign == "B" else f"(?!{inside})"
-            case _:
-                return classes.python_class(self._in_case(self._escaped_set()))
+    def _escape(self) -> Node:
+        """Reads what is after a backslash outside of a class."""
+        sign = self._peek()
+        if sign in _LOOKS:
+            self._at += 1
+            unicode, ascii_only = _LOOKS[sign]
+            return unicode if self._flags.u else ascii_only
+        return Chars(self._in_case(self._escaped_set()))
 
     def _escaped_set(self) -> Ranges:
         """Returns the characters of an escape, in a class or outside."""
@@ -267,14 +279,10 @@ class _Translation:
 
     # Classes
 
-    def _class(self, opened: int) -> str:
-        return classes.python_class(self._bracketed(opened))
-
     def _bracketed(self, opened: int) -> Ranges:
         """Returns the characters of a class whose `[` has been read."""
         self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self._bad(f"exceeded the maximum number of nested parentheses/brackets ({_DEEPEST})")
+        self._limit_depth(self._depth)
         negated = self._peek() == "^"
         self._at += negated
         found: Ranges = classes.NOTHING
@@ -372,6 +380,10 @@ class _Translation:
 
     def _bad(self, message: str, at: int | None = None) -> BadPatternError:
         return BadPatternError(self._pattern, min(self._at if at is None else at, len(self._pattern)), message)
+
+
+def _sequence(parts: list[Node]) -> Node:
+    return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
 
 def _combined(before: Ranges, sign: str, found: Ranges) -> Ranges:
