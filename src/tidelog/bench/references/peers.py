@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import Dataset
-from tidelog.bench.measure import Case, Outcome, Ratio
+from tidelog.bench.measure import Case, Outcome, Ratio, require_equal
 from tidelog.bench.references.duckdb import run_duckdb
 from tidelog.bench.references.peer_run import PeerRun, Results, ordered
 from tidelog.bench.references.souffle import run_souffle
@@ -73,7 +73,7 @@ def _check(out: Outcome, group: str, name: str, results: Results, found: Results
             out.check(what, theirs.num_rows, rows.num_rows)
             out.check(f"{what}, row by row", ordered(theirs, rows).equals(ordered(rows, rows)), True)
         else:
-            out.check(what, rows, theirs)
+            out.checks.append(require_equal(what, theirs, rows))
 
 
 def _note(out: Outcome, group: str, name: str, ours: Case, run: PeerRun, peak_mb: float | None) -> None:
