@@ -70,7 +70,9 @@ def _mixed(words: list[Word], number: int) -> Word:
 
 def _words(column: pa.Array) -> Word:
     if pa.types.is_integer(column.type):
-        return column.to_numpy(zero_copy_only=False).astype(np.uint32)
+        numbers: Word = column.to_numpy(zero_copy_only=False).astype(np.uint32)
+        return numbers
     encoded = pc.dictionary_encode(column)
     texts = [zlib.crc32(text.encode()) for text in encoded.dictionary.to_pylist()]
-    return np.array(texts, dtype=np.uint32)[encoded.indices.to_numpy()]
+    found: Word = np.array(texts, dtype=np.uint32)[encoded.indices.to_numpy()]
+    return found

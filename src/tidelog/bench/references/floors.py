@@ -243,7 +243,8 @@ def _same_generation(tables: Tables) -> Callable[[], Bare]:
 def _andersen(tables: Tables) -> Callable[[], Bare]:
     pairs = {name: _columns(table) for name, table in tables.items()}
     nodes = 1 + max(int(column.max()) for columns in pairs.values() for column in columns if len(column))
-    address, copy, load, store = (_lists(*pairs[name], nodes) for name in ("Address", "Copy", "Load", "Store"))
+    names = ("Address", "Copy", "Load", "Store")
+    address, copy, load, store = (_lists(pairs[name][0], pairs[name][1], nodes) for name in names)
     return _made(_ANDERSEN, nodes, nodes, 1, address, copy, copy, load, store)
 
 

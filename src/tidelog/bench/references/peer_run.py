@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from tidelog.bench.references.checksum import Checksum
 
-Found = int | Checksum | pa.Table
+Found: TypeAlias = "int | Checksum | pa.Table"
 Results = Mapping[str, Found]
 """By relation: its rows as a table, their checksum, or only their number."""
 

@@ -21,8 +21,7 @@ def deliveries(orders: int, parts: int, seed: int) -> Facts:
     order = np.column_stack([np.arange(orders), *(rng.integers(0, limit, orders) for limit in limits)])
     count = orders * parts
     of = rng.integers(0, orders, count)
-    limits = (40, 1_000, 3_000, 900, 7)
-    rest = [rng.integers(0, limit, count) for limit in limits]
+    rest = [rng.integers(0, limit, count) for limit in (40, 1_000, 3_000, 900, 7)]
     delivery = np.column_stack([of, np.arange(count), order[of, 3] + rng.integers(0, 30, count), *rest])
     return {
         "Order": number_table(order, "id", "customer", "product", "day", "amount", "price", "shop", "clerk"),

@@ -1,7 +1,7 @@
 CREATE TABLE "Null" AS
-WITH RECURSIVE reached(origin, at) AS (
-    SELECT origin, at FROM "Origin"
+WITH RECURSIVE reached(origin, "at") AS (
+    SELECT origin, "at" FROM "Origin"
     UNION
-    SELECT reached.origin, flow."to" FROM reached JOIN "Flow" AS flow ON reached.at = flow."from"
+    SELECT reached.origin, flow."to" FROM reached JOIN "Flow" AS flow ON reached."at" = flow."from"
 )
-SELECT origin, at FROM reached;
+SELECT origin, "at" FROM reached;
