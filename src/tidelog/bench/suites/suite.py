@@ -61,7 +61,7 @@ def _measure(settings: Settings, out: Outcome, entry: Entry) -> None:
     instances = subject.instances
     _floor(settings, out, entry, data, cases, found)
     _beside(settings, out, entry, data, cases, found, instances)
-    measure_updates(settings, out, entry, data, subject, threads)
+    measure_updates(settings, out, entry, data, subject, threads, cases[threads].median)
     subject.close()
 
 
