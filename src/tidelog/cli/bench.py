@@ -39,7 +39,7 @@ def list_() -> None:
 @click.option(
     "--data", metavar="DIR", type=click.Path(path_type=Path), help="Read real data from here. Default: generated data."
 )
-@click.option("--peers", metavar="LIST", default="", help="Other systems to compare with: souffle,duckdb.")
+@click.option("--peers", metavar="LIST", default="", help="Other systems to compare with: souffle,duckdb,pathway.")
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from tidelog.bench.benchmark import Settings
+from tidelog.bench.benchmark import Scale, Settings
 from tidelog.bench.entries import Entry
 from tidelog.bench.inputs.dataset import SEED, Dataset
 from tidelog.bench.measure import PROGRAMS, Outcome, Subject, Tables, require_equal, take
 from tidelog.bench.references.checksum import Checksum, checksum
+from tidelog.bench.references.pathway import run_pathway
 
 _SIZES = {"1 row": 1, "100 rows": 100}
 
@@ -32,6 +33,8 @@ def measure_updates(
     loaded = _results(subject, entry)
     rng = np.random.default_rng(SEED + 1)
     sizes = {**_SIZES, "1%": table.num_rows // 100}
+    changes: dict[str, list[pa.Table]] = {}
+    left: dict[str, int] = {}
     for what, size in sizes.items():
         if size < 1 or size > table.num_rows // 2 or (what == "1%" and size in _SIZES.values()):
             continue
@@ -48,6 +51,11 @@ def measure_updates(
             size,
         )
         change.run(out, entry, subject, threads, rest, entry.program, bootstrap)
+        changes[f"{what} of {entry.changed}"] = [part[entry.changed] for part in parts]
+        left = left or change.left
+    if "pathway" in settings.peers and settings.scale != Scale.FULL:
+        settings.say(f"{entry.name}: pathway")
+        _beside_pathway(out, entry, data, changes, {relation: each.rows for relation, each in loaded.items()}, left)
     settings.say(f"{entry.name}: a rule")
     times = settings.pick(2, 3, 3)
     text = (PROGRAMS / f"{entry.program}.dl").read_text(encoding="utf-8")
@@ -62,6 +70,30 @@ def measure_updates(
     out.checks.append(require_equal(f"{entry.name}: the state after all changes", _results(subject, entry), loaded))
 
 
+def _beside_pathway(
+    out: Outcome,
+    entry: Entry,
+    data: Dataset,
+    changes: dict[str, list[pa.Table]],
+    loaded: dict[str, int],
+    left: dict[str, int],
+) -> None:
+    """Runs the same changes in Pathway, requires the same numbers of rows, and adds its cases and ratios."""
+    run = run_pathway(entry.program, data.tables, entry.changed, [part for parts in changes.values() for part in parts])
+    if run is None:
+        return
+    for what, found, expected in zip(("the load", "a deletion", "all changes"), run.rows, (loaded, left, loaded)):
+        out.checks.append(require_equal(f"{entry.name}: rows after {what}, as pathway has them", found, expected))
+    out.case(entry.name, "Bootstrap", [run.load], "pathway", sum(loaded.values()))
+    at = 0
+    for what, parts in changes.items():
+        for name, seconds in (("deleted", run.deletes), ("inserted", run.inserts)):
+            (own,) = (case for case in out.cases if case.group == entry.name and case.name == f"{what} {name}")
+            theirs = out.case(entry.name, own.name, seconds[at : at + len(parts)], "pathway", own.rows)
+            out.ratio(entry.name, f"{own.name}: tidelog / pathway", own, theirs)
+        at += len(parts)
+
+
 class _Change:
     """A change and its inverse, some times."""
 
@@ -74,6 +106,7 @@ class _Change:
         rows: int,
     ) -> None:
         self._what, self._names, self._there, self._back, self._rows = what, names, there, back, rows
+        self.left: dict[str, int] = {}
 
     def run(
         self,
@@ -118,7 +151,9 @@ class _Change:
         fresh = Subject(program, threads=threads)
         seconds = fresh.change(inserts=rest)
         what = f"{entry.name}: {self._what} {self._names[0]}, compared with a load"
-        out.checks.append(require_equal(what, _results(subject, entry), _results(fresh, entry)))
+        found = _results(subject, entry)
+        out.checks.append(require_equal(what, found, _results(fresh, entry)))
+        self.left = {relation: each.rows for relation, each in found.items()}
         fresh.close()
         return seconds
 
