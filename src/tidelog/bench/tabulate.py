@@ -18,8 +18,8 @@ from typing import Any
 from tidelog.bench.present import duration
 
 _LOADS = (
-    "program", "rows", "instances", "1 thread", "2 threads", "Soufflé, 1", "Soufflé, 2", "ratio, 1", "ratio, 2",
-    "DuckDB, 2", "ratio, 2", "bare loop", "memory", "Soufflé's",
+    "program", "rows", "instances", "1 thread", "2 threads", "Soufflé, 1", "Soufflé, 2", "reading", "ratio, 1",
+    "ratio, 2", "DuckDB, 2", "ratio, 2", "bare loop", "memory", "Soufflé's",
 )  # fmt: skip
 _UPDATES = ("program", "change", "rows", "median", "p99", "first", "instances", "recompute")
 
@@ -54,6 +54,8 @@ def _of(benchmark: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     loads = [f"Bootstrap, {threads}" for threads in ("1 thread", "2 threads")]
     ours = [medians.get(("tidelog", load)) for load in loads]
     souffle = [medians.get(("souffle", f"{load}, without reading"), medians.get(("souffle", load))) for load in loads]
+    whole = medians.get(("souffle", loads[1]))
+    reading = whole - souffle[1] if whole and souffle[1] else None
     duckdb = medians.get(("duckdb", loads[1]))
     (bare,) = [seconds for (who, _), seconds in medians.items() if who == "bare loop"] or [None]
     pairs = [_over(theirs, own) for own, theirs in zip(ours, souffle)]
@@ -62,7 +64,7 @@ def _of(benchmark: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     theirs = memory.get(f"{name}: {loads[1]}, souffle", {}).get("peak")
     load = [
         name, f"{sum(rows for rows, _ in given['results'].values()):,}", f"{given['instances']:,}", *map(_time, ours),
-        *map(_time, souffle), *map(_ratio, pairs), _time(duckdb), _ratio(_over(duckdb, ours[1])),
+        *map(_time, souffle), _time(reading), *map(_ratio, pairs), _time(duckdb), _ratio(_over(duckdb, ours[1])),
         _ratio(_over(ours[0], bare)), _size(taken), _size(theirs),
     ]  # fmt: skip
     updates = [
