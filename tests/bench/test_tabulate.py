@@ -36,3 +36,14 @@ def test_peers_and_bare_loops_become_ratios() -> None:
     row = [cell.strip() for cell in text.splitlines()[2].split("|")]
     assert row[9:11] == ["3.00", "1.00"]
     assert "Soufflé / Tidelog, 1 thread: geometric mean 3.00; below 1 in 0 of 1." in text
+
+
+def test_updates_of_pathway_become_a_third_table() -> None:
+    record = run_benchmarks(["suite"], repeat=1, scale=Scale.TINY, programs=["reach"])
+    (found,) = record["benchmarks"]
+    assert "Pathway" not in tabulate([record])
+    (own,) = (case for case in found["cases"] if case["name"] == "1 row of Edge deleted")
+    found["cases"].append(own | {"who": "pathway", "median": 5 * own["median"]})
+    last = tabulate([record]).splitlines()[-1]
+    assert last.startswith("| reach | 1 row of Edge deleted | 1 |")
+    assert last.endswith("| 5.00 |")

@@ -21,6 +21,7 @@ _LOADS = (
     "program", "rows", "instances", "1 thread", "2 threads", "Soufflé, 1", "Soufflé, 2", "reading", "ratio, 1",
     "ratio, 2", "DuckDB, 2", "ratio, 2", "bare loop", "memory", "Soufflé's",
 )  # fmt: skip
+_PATHWAY = ("program", "change", "rows", "Tidelog", "Pathway", "ratio")
 _UPDATES = ("program", "change", "rows", "median", "p99", "first", "instances", "recompute")
 
 
@@ -42,9 +43,11 @@ def tabulate(records: Iterable[dict[str, Any]]) -> str:
             lines.append(
                 f"Soufflé / Tidelog, {threads}: geometric mean {mean:.2f}; below 1 in {behind} of {len(found)}."
             )
-    return "\n".join(
-        [*lines, "", *_table(_UPDATES, [row for each in programs.values() for row in each["updates"]]), ""]
-    )
+    lines += ["", *_table(_UPDATES, [row for each in programs.values() for row in each["updates"]])]
+    beside = [row for each in programs.values() for row in each["pathway"]]
+    if beside:
+        lines += ["", *_table(_PATHWAY, beside)]
+    return "\n".join([*lines, ""])
 
 
 def _of(benchmark: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -61,11 +64,11 @@ def _of(benchmark: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     pairs = [_over(theirs, own) for own, theirs in zip(ours, souffle)]
     memory = benchmark["memory_mb"]
     taken = memory.get(f"{name}: {loads[1]}", {}).get("peak beyond it")
-    theirs = memory.get(f"{name}: {loads[1]}, souffle", {}).get("peak")
+    peak = memory.get(f"{name}: {loads[1]}, souffle", {}).get("peak")
     load = [
         name, f"{sum(rows for rows, _ in given['results'].values()):,}", f"{given['instances']:,}", *map(_time, ours),
         *map(_time, souffle), _time(reading), *map(_ratio, pairs), _time(duckdb), _ratio(_over(duckdb, ours[1])),
-        _ratio(_over(ours[0], bare)), _size(taken), _size(theirs),
+        _ratio(_over(ours[0], bare)), _size(taken), _size(peak),
     ]  # fmt: skip
     updates = [
         (
@@ -75,7 +78,12 @@ def _of(benchmark: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         for each in benchmark["updates"]
         if each["group"] == name
     ]  # fmt: skip
-    return {"load": load, "updates": updates, "souffle": pairs}
+    pathway = [
+        (name, each[1], each[2], each[3], _time(theirs), _ratio(_over(theirs, medians["tidelog", each[1]])))
+        for each in updates
+        if (theirs := medians.get(("pathway", each[1]))) is not None
+    ]
+    return {"load": load, "updates": updates, "souffle": pairs, "pathway": pathway}
 
 
 def _over(one: float | None, other: float | None) -> float | None:
