@@ -26,7 +26,7 @@ class Scale(StrEnum):
 class Settings:
     """`data`: the folder with real data, if any. `peers`: names of other systems to run. `say`: prints progress.
 
-    `threads`: for Tidelog's epochs; None for its default.
+    `threads`: for Tidelog's epochs; None for its default. `programs`: those of a suite to run; all if empty.
     """
 
     scale: Scale
@@ -35,6 +35,7 @@ class Settings:
     repeat: int
     say: Callable[[str], None]
     threads: int | None = None
+    programs: tuple[str, ...] = ()
 
     def file(self, name: str) -> Path | None:
         """Returns the file or folder of that name in the folder with real data; None if it is not there."""

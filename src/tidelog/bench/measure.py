@@ -71,6 +71,7 @@ class Outcome:
     epochs: list[dict[str, Any]] = field(default_factory=list)
     memory_mb: dict[str, dict[str, float]] = field(default_factory=dict)
     rounds: list[dict[str, Any]] = field(default_factory=list)
+    updates: list[dict[str, Any]] = field(default_factory=list)
 
     def check(self, what: str, found: object, expected: object) -> None:
         """Notes that the two are equal. Raises InternalError if they are not."""

@@ -29,6 +29,8 @@ def print_record(record: dict[str, Any]) -> None:
             console.print(_epochs(benchmark))
         for epoch in benchmark["rounds"]:
             console.print(_rounds(epoch), highlight=False)
+        if benchmark["updates"]:
+            console.print(_updates(benchmark))
         for ratio in benchmark["ratios"]:
             spread = "" if ratio["spread"] is None else " ({:.2f} to {:.2f})".format(*ratio["spread"])
             console.print(f"{ratio['group']}: {ratio['name']} = {ratio['value']:.2f}{spread}", highlight=False)
@@ -83,6 +85,22 @@ def _epochs(benchmark: dict[str, Any]) -> Table:
         first = epoch["group"] if epoch["epoch"] == 0 else ""
         counted = f"{epoch['instances']['switch']:,}"
         table.add_row(first, str(epoch["epoch"]), epoch["kind"], changed, *times, counted, epoch["chosen"])
+    return table
+
+
+def _updates(benchmark: dict[str, Any]) -> Table:
+    table = Table(title="updates", title_justify="left", box=box.SIMPLE, pad_edge=False)
+    for heading in ("program", "change"):
+        table.add_column(heading)
+    for heading in ("rows", "times", "median", "p99", "instances", "recompute"):
+        table.add_column(heading, justify="right")
+    before = None
+    for each in benchmark["updates"]:
+        group = each["group"] if each["group"] != before else ""
+        before = each["group"]
+        times = (duration(each[key]) for key in ("median", "p99"))
+        counted = (f"{each['rows']:,}", str(each["repetitions"]))
+        table.add_row(group, each["change"], *counted, *times, f"{each['instances']:,}", duration(each["recompute"]))
     return table
 
 

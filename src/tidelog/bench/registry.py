@@ -135,6 +135,16 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
+        "suite",
+        "37 programs of every shape, none of them tuned for: loads on one and two threads, memory, updates",
+        "generated; galen.zip, crdt.zip and doop/*.facts.gz for three of them",
+        (
+            "Bootstrap on one thread and on two, compared with a bare loop for five programs",
+            "1 row, 100 rows and 1% of a relation deleted, inserted; a rule removed, added",
+            "the same loads in Soufflé and DuckDB (`--peers souffle,duckdb`)",
+        ),
+    ),
+    Benchmark(
         "spark",
         "the Spark engine: buckets and the usual DataFrame loop, frames and the local engine, a large table",
         "generated; graphs/soc-Epinions1.txt.gz, or random edges",

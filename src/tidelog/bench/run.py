@@ -28,6 +28,7 @@ def run_benchmarks(
     repeat: int = 3,
     scale: Scale = Scale.SMALL,
     threads: int | None = None,
+    programs: Sequence[str] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Runs the benchmarks in order; returns a record that can be written as JSON.
@@ -37,7 +38,7 @@ def run_benchmarks(
     chosen = find(names)
     _check_data(data)
     requested = known_names(peers, PEERS, "peer", Code.UNKNOWN_PEER)
-    settings = Settings(scale, data, requested, max(1, repeat), say, threads)
+    settings = Settings(scale, data, requested, max(1, repeat), say, threads, tuple(programs))
     found = [_run(benchmark, settings) for benchmark in chosen]
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -66,6 +67,7 @@ def _record(outcome: Outcome) -> dict[str, Any]:
         "ratios": [asdict(ratio) | {"spread": ratio.spread and list(ratio.spread)} for ratio in outcome.ratios],
         "epochs": outcome.epochs,
         "rounds": outcome.rounds,
+        "updates": outcome.updates,
         "checks": list(dict.fromkeys(outcome.checks)),
         "memory_mb": outcome.memory_mb,
     }

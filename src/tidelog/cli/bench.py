@@ -39,7 +39,7 @@ def list_() -> None:
 @click.option(
     "--data", metavar="DIR", type=click.Path(path_type=Path), help="Read real data from here. Default: generated data."
 )
-@click.option("--peers", metavar="LIST", default="", help="Other systems to compare with: souffle,duckdb.")
+@click.option("--peers", metavar="LIST", default="", help="Other systems to compare with: souffle,duckdb,pathway.")
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
@@ -61,6 +61,9 @@ def list_() -> None:
     help="How much data: tiny runs for seconds, small for minutes, full on everything.",
 )
 @click.option(
+    "--programs", metavar="LIST", default="", help="Programs of `suite` to run, such as andersen,reach. Default: all."
+)
+@click.option(
     "--json",
     "json_file",
     metavar="FILE",
@@ -75,6 +78,7 @@ def run(
     repeat: int,
     threads: int | None,
     scale: str,
+    programs: str,
     json_file: Path | None,
 ) -> None:
     """Runs benchmarks, checks their results, and prints medians, spreads and ratios.
@@ -94,6 +98,7 @@ def run(
         repeat=repeat,
         scale=Scale(scale),
         threads=threads,
+        programs=[name.strip() for name in programs.split(",") if name.strip()],
         say=_say,
     )
     document = json.dumps(record, indent=2)

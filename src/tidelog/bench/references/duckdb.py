@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from tidelog.bench.inputs.dataset import Dataset
 from tidelog.bench.measure import PROGRAMS, timed
-from tidelog.bench.references.peer_run import PeerRun, Results
+from tidelog.bench.references.checksum import Checksum, checksum
+from tidelog.bench.references.peer_run import Found, PeerRun, Results
 
 
 def run_duckdb(program: str, data: Dataset, wanted: Results, times: int, threads: int | None) -> PeerRun | None:
@@ -23,7 +24,7 @@ def run_duckdb(program: str, data: Dataset, wanted: Results, times: int, threads
     queries = source.read_text(encoding="utf-8")
     duckdb: Any = importlib.import_module("duckdb")
     seconds, reading = [], []
-    found: dict[str, int | pa.Table] = {}
+    found: dict[str, Found] = {}
     for _ in range(times):
         connection = duckdb.connect(config={} if threads is None else {"threads": threads})
         for relation, table in data.tables.items():
@@ -38,7 +39,8 @@ def run_duckdb(program: str, data: Dataset, wanted: Results, times: int, threads
     return PeerRun(tuple(seconds), tuple(reading), found)
 
 
-def _rows(connection: Any, relation: str, wanted: int | pa.Table) -> int | pa.Table:
+def _rows(connection: Any, relation: str, wanted: Found) -> Found:
     if isinstance(wanted, int):
         return int(connection.execute(f'SELECT count(*) FROM "{relation}"').fetchone()[0])
-    return pa.table(connection.sql(f'FROM "{relation}"'))
+    rows = pa.table(connection.sql(f'FROM "{relation}"'))
+    return checksum(rows) if isinstance(wanted, Checksum) else rows

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
-Results = Mapping[str, "int | pa.Table"]
-"""By relation: its rows as a table, or only their number."""
+from tidelog.bench.references.checksum import Checksum
+
+Found: TypeAlias = "int | Checksum | pa.Table"
+Results = Mapping[str, Found]
+"""By relation: its rows as a table, their checksum, or only their number."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeerRun:
     """`seconds` of each whole run; `reading`: those of a run that only reads the facts, or of that part of each run.
 
-    `found` has a table for each relation that was wanted as a table, in any order of rows, else a number.
+    `found` has what was wanted of each relation: a table, in any order of rows, a checksum or a number.
     """
 
     seconds: tuple[float, ...]

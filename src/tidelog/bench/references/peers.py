@@ -1,4 +1,4 @@
-"""Other systems on the same facts: Soufflé, compiled, and DuckDB.
+"""Other systems on the same facts: Soufflé, compiled, and DuckDB; Pathway for the updates of the suite alone.
 
 A peer is requested by name. One that is not installed is listed as missing; one that cannot express a program is left
 out. Its results are compared before its times are shown. Compiling is shown, and part of no other time.
@@ -15,17 +15,20 @@ import pyarrow as pa
 
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import Dataset
-from tidelog.bench.measure import Case, Outcome, Ratio
+from tidelog.bench.measure import Case, Outcome, Ratio, require_equal
 from tidelog.bench.references.duckdb import run_duckdb
+from tidelog.bench.references.pathway import pathway_python, pathway_version
 from tidelog.bench.references.peer_run import PeerRun, Results, ordered
 from tidelog.bench.references.souffle import run_souffle
 
-PEERS = ("souffle", "duckdb")
+PEERS = ("souffle", "duckdb", "pathway")
 
 
 def is_installed(name: str) -> bool:
     if name == "souffle":
         return shutil.which("souffle") is not None
+    if name == "pathway":
+        return pathway_python() is not None
     return importlib.util.find_spec(name) is not None
 
 
@@ -37,6 +40,8 @@ def version_of(name: str) -> str | None:
         told = subprocess.run(["souffle", "--version"], capture_output=True, text=True, check=False).stdout
         lines = [line.strip() for line in told.splitlines() if "ersion" in line or "Word size" in line]
         return ", ".join(lines) or "unknown"
+    if name == "pathway":
+        return pathway_version()
     return str(importlib.import_module(name).__version__)
 
 
@@ -54,7 +59,7 @@ def beside(
     `results`: tables or numbers of rows. `peak_mb`: the memory that Tidelog's load took, to be compared.
     """
     for name in settings.peers:
-        if not is_installed(name):
+        if name == "pathway" or not is_installed(name):
             continue
         settings.say(f"{data.name}: {name}")
         if name == "souffle":
@@ -73,7 +78,7 @@ def _check(out: Outcome, group: str, name: str, results: Results, found: Results
             out.check(what, theirs.num_rows, rows.num_rows)
             out.check(f"{what}, row by row", ordered(theirs, rows).equals(ordered(rows, rows)), True)
         else:
-            out.check(what, rows, theirs)
+            out.checks.append(require_equal(what, theirs, rows))
 
 
 def _note(out: Outcome, group: str, name: str, ours: Case, run: PeerRun, peak_mb: float | None) -> None:
