@@ -116,10 +116,10 @@ def is_ending(code, block):
 
 @kernel
 def leads_to_ending(code, block):
-    """True if an iterator reads lines, and the only iterator behind it `is_ending`."""
+    """True if an iterator reads rows by their lines, and the only iterator behind it `is_ending`."""
     op = load64(code, block + k.OP)
     if (
-        (op != k.ITERATE_BATCH and op != k.ITERATE_PROBE)
+        (op != k.ITERATE_BATCH and op != k.ITERATE_PROBE and op != k.ITERATE_SCAN)
         or load64(code, block + k.CHILD) < 0
         or load64(code, block + k.EMIT_N) != 0
         or load64(code, block + k.EQUAL_N) != 0
@@ -168,16 +168,55 @@ def fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers
 
 
 @inlined
+def line_at(source, place):
+    """Returns the line at a place of a queue or bucket; a scan has no `source`, and its places are lines."""
+    return load32(source, place) if source != 0 else place
+
+
+@inlined
 def fetch_row_ahead(
     stores, arrangements, code, child, bind_at, bind_count, registers, source, cursor, end, rows, width
 ):
     """Prefetches a row some time before its turn, and later the slots that its keys lead to: they are spread over
     memory."""
     if cursor + FETCH_AHEAD < end:
-        row = rows + load32(source, cursor + FETCH_AHEAD) * width * 8
+        row = rows + line_at(source, cursor + FETCH_AHEAD) * width * 8
         fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers, row)
-        if cursor + 2 * FETCH_AHEAD < end:
+        if source != 0 and cursor + 2 * FETCH_AHEAD < end:
             prefetch_read(rows, load32(source, cursor + 2 * FETCH_AHEAD) * width)
+
+
+@kernel
+def fetches_absences(stores, code, tail_at, tail_count):
+    """True if a tail looks for negated rows in an index that the caches cannot hold."""
+    for step in range(tail_count):
+        p = tail_at + step * k.TAIL_WIDTH
+        if load64(code, p + k.TAIL_OP) == k.T_ABSENT:
+            line = stores + load64(code, p + k.TAIL_TARGET) * k.STORE_FIELDS * 8
+            if load64(line, k.SLOT_COUNT) >= NEAR:
+                return True
+    return False
+
+
+@kernel
+def fetch_absences(stores, code, tail_at, tail_count, bind_at, bind_count, registers, source, cursor, end, rows, width):
+    """Prefetches the slots where the tails of some later rows will look for negated rows.
+
+    A key that the tail itself computes has an old value here: then the prefetch is in vain, and does no harm.
+    """
+    for place in range(cursor, end):
+        row = rows + line_at(source, place) * width * 8
+        for step in range(tail_count):
+            p = tail_at + step * k.TAIL_WIDTH
+            if load64(code, p + k.TAIL_OP) == k.T_ABSENT:
+                line = stores + load64(code, p + k.TAIL_TARGET) * k.STORE_FIELDS * 8
+                keys = load64(code, p + k.TAIL_RIGHT)
+                state = HASH_START
+                for i in range(load64(code, p + k.TAIL_LEFT)):
+                    register = load64(code, keys + i)
+                    column = source_of(code, register, bind_at, bind_count)
+                    state = hash_word(state, load64(row, column) if column >= 0 else load64(registers, register))
+                prefetch_read(load64(line, k.SLOTS), home_slot(hash_end(state), load64(line, k.SLOT_COUNT)))
 
 
 @inlined
@@ -354,7 +393,7 @@ def emit_buckets(
     looked_at = 0
     end = min(end, cursor + k.PAUSE_ROWS)
     while cursor < end:
-        row = rows + load32(source, cursor) * width * 8
+        row = rows + line_at(source, cursor) * width * 8
         fetch_row_ahead(stores, arrangements, code, child, bind_at, bind_count, known, source, cursor, end, rows, width)
         cursor += 1
         found_level = level_with(row, columns, level, inside, check, phase, bound)

@@ -19,13 +19,16 @@ from tidelog.engine.local.kernels.emit_buckets import (
     FETCH_AHEAD,
     emit_bucket,
     emit_buckets,
+    fetch_absences,
     fetch_row_ahead,
     fetch_rows,
+    fetches_absences,
     head_sources,
     is_ending,
     is_far,
     leads_to_ending,
     level_with,
+    line_at,
     probe,
     stamp_bound,
 )
@@ -237,7 +240,8 @@ def enumerate_instances(
         share = 1 if op == k.ITERATE_LEAP and threads > 1 else chunk
         parent = load64(code, block + k.PARENT)
         level = 0 if parent < 0 else iterators[parent, k.ITER_LEVEL]
-        if iterators[node, k.ITER_STARTED] == 0:
+        is_opened = iterators[node, k.ITER_STARTED] == 0
+        if is_opened:
             iterators[node, k.ITER_STARTED] = 1
             iterators[node, k.ITER_CURSOR] = 0
             if op == k.ITERATE_PROBE:
@@ -318,6 +322,12 @@ def enumerate_instances(
         child = load64(code, block + k.CHILD)
         descended = False
         plain = op == k.ITERATE_LEAP and is_plain(S, code, block, phase, wave)
+        absences = rows != 0 and fetches_absences(stores, code, tail_at, tail_count)
+        if absences and is_opened:
+            fetch_absences(
+                stores, code, tail_at, tail_count, bind_at, bind_count, known, source, cursor,
+                min(end, cursor + FETCH_AHEAD), rows, width,
+            )  # fmt: skip
         looked_at -= cursor
         if is_ending(code, block):
             cursor, full = emit_bucket(
@@ -356,14 +366,15 @@ def enumerate_instances(
                     registers[load64(code, bind_at + i)] = inputs[position, i]
                 found_level = inputs[position, bind_count]
             else:
-                if op == k.ITERATE_PROBE or op == k.ITERATE_BATCH:
-                    line = load32(source, position)
-                    fetch_row_ahead(
-                        stores, arrangements, code, child, bind_at, bind_count, known, source, position, end, rows,
-                        width,
+                line = line_at(source, position)
+                fetch_row_ahead(
+                    stores, arrangements, code, child, bind_at, bind_count, known, source, position, end, rows, width
+                )
+                if absences and position + FETCH_AHEAD < end:
+                    fetch_absences(
+                        stores, code, tail_at, tail_count, bind_at, bind_count, known, source, position + FETCH_AHEAD,
+                        position + FETCH_AHEAD + 1, rows, width,
                     )  # fmt: skip
-                else:
-                    line = position
                 row = rows + line * width * 8
                 found_level = level_with(row, columns, level, inside, check, phase, bound)
                 if found_level < 0:
