@@ -248,7 +248,7 @@ def _steps_of_application(application: ast.Apply, module: Module) -> Iterator[St
 def _groups(literal: ast.Literal) -> Iterator[Span]:
     """Yields the spans of the `group_by`s of a literal."""
     match literal:
-        case ast.Aggregate():
+        case ast.Aggregate() | ast.RowAggregates():
             yield literal.span
         case ast.Condition(value) | ast.Inspect(value) | ast.Assignment(value=value):
             yield from (node.span for node in find_groups(value))

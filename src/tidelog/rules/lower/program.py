@@ -252,6 +252,15 @@ class Lowering:
         atom = ir.Atom(name, terms, _span_of(body, span))
         self._hidden.append((atom, body, atom.span))
 
+    def hide_more(self, name: str, terms: tuple[ir.Term, ...], body: tuple[ir.Literal, ...]) -> None:
+        """Adds another rule to a hidden relation."""
+        atom = ir.Atom(name, terms, _span_of(body, self._relations[name].span))
+        self._hidden.append((atom, body, atom.span))
+
+    def relation(self, name: str) -> ir.Relation:
+        """Returns a relation, declared or hidden."""
+        return self._relations[name]
+
     def fresh_name(self, relation: str, kind: str) -> str:
         """Returns a name for a hidden relation made for one place in the program."""
         return f"{relation}#{kind}{len(self._hidden)}"
