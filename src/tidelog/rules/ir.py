@@ -93,8 +93,8 @@ class Unfold:
     """Takes a value apart: goes on once where it fits the pattern, or (`each`) once for every item of it that fits.
 
     `variables` are those that the pattern declares, in its order; no other literal binds them. The pattern holds no
-    expressions: what an atom compares is a `Condition` behind it. Where items are `numbered`, there is one more variable
-    at the end: the number of the item among those that fit.
+    expressions: what an atom compares is a `Condition` behind it. Where items are `numbered`, one more variable comes
+    last: the number of the item among those that fit.
     """
 
     variables: tuple[Variable, ...]

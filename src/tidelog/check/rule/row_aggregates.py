@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from tidelog.check import program, typed
 from tidelog.check.functions.elaborate import Elaborator
+from tidelog.check.functions.free_variables import name_of, pattern_variables
 from tidelog.check.inference import Local
 from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, current, describe, is_number, shape
 from tidelog.check.rule.groups import GROUP, find_groups
@@ -73,6 +74,8 @@ def read_row_aggregates(state: RuleState, literal: ast.RowAggregates, group_name
     names = {local.name: local for local, _ in filter(None, keys)}
     state.keep_only(names if asked is not None and all(keys) else set(state.scope), literal.span, "by")
     if asked is None:
+        for node in pattern_variables(literal.pattern):
+            state.break_(name_of(node), node.span)
         return []
     for each in asked:
         _bind(state, each)

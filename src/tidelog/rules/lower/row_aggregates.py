@@ -98,9 +98,7 @@ class _Rows:
                 case _:
                     yield literal
 
-    def group(
-        self, body: tuple[ir.Literal, ...], keys: tuple[ir.Variable, ...], wanted: Sequence[_Wanted]
-    ) -> ir.Atom:
+    def group(self, body: tuple[ir.Literal, ...], keys: tuple[ir.Variable, ...], wanted: Sequence[_Wanted]) -> ir.Atom:
         """Hides the members and their groups; returns the atom that reads the groups."""
         lowering, span = self._lowering, self._literal.span
         body, wanted = self._with_columns(body, keys, wanted)
@@ -215,7 +213,11 @@ class _Rows:
         return wanted, after, apart
 
     def least_of_some(
-        self, body: tuple[ir.Literal, ...], keys: tuple[ir.Variable, ...], variable: ir.Variable, value: typed.Expression
+        self,
+        body: tuple[ir.Literal, ...],
+        keys: tuple[ir.Variable, ...],
+        variable: ir.Variable,
+        value: typed.Expression,
     ) -> tuple[tuple[ir.Literal, ...], tuple[ir.Variable, ...], list[_Wanted]]:
         """Returns the members whose value is not `None`, and the aggregate that is wanted of them."""
         found = self._fresh(variable.type, "e#")
@@ -245,9 +247,7 @@ class _Rows:
         truth = (typed.Lit(is_some, type=BOOL, span=value.span) for is_some in (True, False))
         return _Wanted(ir.AggregateKind.COUNT_IF, variable, _matched(value, pattern, *truth))
 
-    def _number(
-        self, value: typed.Expression, of: Callable[[typed.Expression], typed.Expression]
-    ) -> typed.Expression:
+    def _number(self, value: typed.Expression, of: Callable[[typed.Expression], typed.Expression]) -> typed.Expression:
         """Returns what is added for a value: a function of it, or 0 for `None`."""
         inside = inside_option(value.type)
         if inside is None:
@@ -262,7 +262,7 @@ class _Rows:
         self, variable: ir.Variable, value: typed.Expression, *, has_weights: bool
     ) -> tuple[list[_Wanted], list[ir.Literal]]:
         """Returns the columns of an average, and the literals that divide."""
-        span = value.span
+        span = self._literal.span
         count = self._count(self._fresh(U64, "e#"), value)
         sums, total = self._exact_sum(value, has_weights=has_weights)
         divisor = typed.Cast(_var(count.variable, span), type=DOUBLE, span=span)

@@ -101,9 +101,7 @@ class Inspect(Node):
     expression: Expression
 
 
-Literal = (
-    Positive | Negative | Condition | Assignment | Destructuring | FlatMap | Aggregate | RowAggregates | Inspect
-)
+Literal = Positive | Negative | Condition | Assignment | Destructuring | FlatMap | Aggregate | RowAggregates | Inspect
 
 
 @dataclass(frozen=True, slots=True)

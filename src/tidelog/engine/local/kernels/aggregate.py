@@ -6,8 +6,8 @@ A pass reads the members one after the other and changes the state of their grou
     LEAST  best[group] = the line that comes first by some columns, then by others (MOST: last by the former)
 
 A line that is deleted and was the best one makes its group lost: it must be read again. The words of a column are
-compared after `^ flip`, which puts unsigned words of 64 bits in order. Where a SUM has a mask, it stands in the place of
-the flip, and the shift in that of the keys: two SUMs of the halves of a word have its exact sum.
+compared after `^ flip`, which puts unsigned words of 64 bits in order. The mask of a SUM stands in the place of the
+flip, and its shift in that of the keys: two SUMs, of the halves of a word, have its exact sum.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ touched stratum is derived from scratch. Rounds that return to an earlier state 
 that is an error. A rule with `#[max_rounds = n]` ends them after n rounds, at a fixed point or not.
 
 A sum that is too large for its type is an error if it is one at the end. Before that it may be a sum of rows that later
-rounds take away; but without a cycle no row takes more rounds than there are rows, so after that it is an error at once.
+rounds take away. Without a cycle no row takes more rounds than there are rows, so after these it is an error at once.
 """
 
 from __future__ import annotations

@@ -79,9 +79,7 @@ class Instructions:
             elif way is Way.WIDE:
                 place, column, halves = totals, columns.number(each), halves_of(added_type(each))
                 totals += len(halves)
-                codes += [
-                    [kernels.SUM, place + i, half.shift, 0, column, half.mask] for i, half in enumerate(halves)
-                ]
+                codes += [[kernels.SUM, place + i, half.shift, 0, column, half.mask] for i, half in enumerate(halves)]
             elif way is Way.BEST:
                 codes.append(_order(each, place, columns))
                 compared = frozenset(codes[-1][kernels.OPERANDS :: 2])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
-from tidelog.types import BitType, SignedType, Type
+from tidelog.types import BitType, SignedType, Type, integer_range
 
 _BITS = 32
 _HALF = (1 << _BITS) - 1
@@ -48,8 +48,8 @@ def add_halves(old: Words | None, sums: Words, type_: Type) -> tuple[Words, npt.
         high = high + ((old >> _BITS) & (_HALF if type_ == BitType(64) else _WHOLE)) + (low >> _BITS)
         low = low & _HALF
     words = (high << _BITS) | low
-    least, most = (0, 1 << type_.width) if isinstance(type_, BitType) else (-(1 << (type_.width - 1)), 1 << (type_.width - 1))
-    fits = (high >= least >> _BITS) & (high <= (most - 1) >> _BITS)
+    least, most = integer_range(type_)
+    fits = (high >= least >> _BITS) & (high <= most >> _BITS)
     if type_.width < 64:
-        fits &= (words >= least) & (words < most)
+        fits &= (words >= least) & (words <= most)
     return words, ~fits
