@@ -48,8 +48,8 @@ class Step:
     `origin` is `input` (a transaction inserted it), `fact` (it stands in the program), `rule`, `group` (it is the group
     of its premises, or an aggregate over rows: its premises are the largest contributions), `transformer`, `delayed`,
     `stream`, or `circle` (it only supports itself). A step with a rule has the rule's text, its place, and the values
-    of its variables. `derivations` is the number of present derivations of the row by rules, where that is known; `weight`
-    is 1 except in multisets.
+    of its variables. `derivations` is the number of present derivations of the row by rules, where that is known;
+    `weight` is 1 except in multisets.
     """
 
     number: int

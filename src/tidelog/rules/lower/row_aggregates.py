@@ -8,8 +8,8 @@
 
 A member has the keys, then everything that tells one combination of rows from another, then the columns that aggregates
 read. Each wildcard gets a variable, and each item of a `FlatMap` its number, so members are different wherever the
-combinations are: a set of members has the aggregates of the multiset of values. Where the body reads weights, the
-members have them. If the body is one relation, the members are a copy of it, which no engine stores
+combinations are: a set of members has the aggregates of the multiset of values. Where the body reads a multiset or a
+stream, the members have its weights. If the body is one relation, the members are a copy of it, which no engine stores
 (`analysis/copies`).
 
 `avg` is a sum and a count, divided behind the group. Of values that are `None`, `sum` adds nothing, `count` counts
@@ -83,10 +83,16 @@ class _Rows:
     # The members
 
     def told_apart(self, body: Sequence[ir.Literal]) -> Iterator[ir.Literal]:
-        """Yields the literals with a variable for everything that tells combinations of rows apart."""
+        """Yields the literals with a variable for everything that tells combinations of rows apart.
+
+        Where some rows have weights, those of a set count once, though others may ask how often they are derived.
+        """
+        has_weights = any(map(self._has_weights, body))
         for literal in body:
             match literal:
                 case ir.Positive(atom):
+                    if has_weights and not self._has_weights(literal) and self._may_be_weighed(atom.relation):
+                        atom = replace(atom, relation=self._lowering.distinct(atom.relation))
                     columns = self._lowering.relation(atom.relation).columns
                     terms = tuple(
                         self._fresh(column.type, "w#") if isinstance(term, ir.Wildcard) else term
@@ -169,6 +175,10 @@ class _Rows:
         name = literal.atom.relation
         shown = any(each.relation == name for each in self._lowering.inspections)
         return shown or self._lowering.relation(name).kind is not ir.Kind.SET
+
+    def _may_be_weighed(self, name: str) -> bool:
+        """True for a set whose weights the pass `weights` may want."""
+        return self._lowering.relation(name).role in (ir.Role.INTERNAL, ir.Role.HIDDEN) and "#groups" not in name
 
     # The aggregates
 
