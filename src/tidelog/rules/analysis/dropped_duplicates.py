@@ -9,7 +9,7 @@ wish, and the help has it as it can be pasted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tidelog.check import program, typed
@@ -51,7 +51,7 @@ def _warnings(source: TypedProgram, rules: ir.RuleProgram) -> Iterator[Diagnosti
                 "equal values of different rows are one value of the group",
                 written.span,
                 "each value counts once",
-                help=_help(added, written),
+                help=_help(added, group.aggregates, written),
             )
 
 
@@ -80,7 +80,7 @@ def _drops(members: ir.Rule, group: ir.Group) -> bool:
     )
 
 
-def _help(added: ir.Aggregate, written: program.GroupBy) -> str:
+def _help(added: ir.Aggregate, aggregates: Sequence[ir.Aggregate], written: program.GroupBy) -> str:
     keys = ", ".join(key.name for key in written.keys)
     value = written.value.span.text
     number = value
@@ -88,6 +88,8 @@ def _help(added: ir.Aggregate, written: program.GroupBy) -> str:
         number = _text_of(added.of, added.parameters[0].name, value)
     if added.kind is ir.AggregateKind.COUNT_IF:
         return f"`{number}, var n = count() by ({keys})` counts rows"
+    if any(each.kind is ir.AggregateKind.COUNT for each in aggregates):
+        return f"`var mean = avg({number}) by ({keys})` is the average over rows"
     return f"`var total = sum({number}) by ({keys})` adds up rows"
 
 
