@@ -86,10 +86,13 @@ function count(): u32 { 7 }
 function by(x: u32): u32 { x }
 input relation R(sum: u32, by: u32, count: u32)
 output relation Called(sum: u32, by: u32)
-Called(s, c) :- R(sum, by, count), var s = sum(sum), var c = count() + by(by).
+Called(s, c) :- R(.sum = x, .by = y), var s = sum(x), var c = count() + by(y).
 output relation Added(by: u32, sum: u64)
-Added(by, avg) :- R(sum, by, count), var avg = sum(sum(sum)) by (by).
+Added(by, avg) :- R(x, by, count), var avg = sum(sum(x)) by (by).
+output relation Named(count: u64)
+Named(count) :- R(sum, by, avg), var count = sum(sum) by ().
 """
     program = ok(text)
     assert "Call" in {type(each.expression).__name__ for each in program.rules[0].body if isinstance(each, Assign)}
-    assert "sum(sum(sum)) by (by)" in show_types(program)
+    assert "var avg = sum(sum(x)) by (by)" in show_types(program)
+    assert "var count = sum(sum) by ()" in show_types(program)

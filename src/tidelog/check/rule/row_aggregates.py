@@ -287,7 +287,7 @@ def _read_key(state: RuleState, key: ast.Expression, literal: ast.RowAggregates)
         "a key of an aggregate is a variable, or a new one with its value",
         key.span,
         "this is neither",
-        help=f"`by (key = {show_expression(key)})`",
+        help=f"`key = {show_expression(key)}`",
     )
     return None
 
