@@ -6,6 +6,7 @@
 | check | names resolved, types inferred, rules safe; all errors at once |
 | lower_program | flat rules: no expression inside an atom, a `group_by` is a rule of its own |
 | aggregates | groups that only aggregates read → those aggregates |
+| dropped_duplicates | warns of sums and counts of groups that drop equal values of different rows |
 | shared_groups | groups with the same members → one group |
 | split_values | grouped tuples → a column for each part |
 | stratify | rules → strata, in the order in which they run |
@@ -28,7 +29,8 @@ from tidelog.check.program import TypedProgram
 from tidelog.diagnostics.spans import Source
 from tidelog.pause_gc import collector_paused
 from tidelog.rules.analysis.aggregates import aggregates
-from tidelog.rules.analysis.group_warnings import group_warnings, group_warnings_of_typed
+from tidelog.rules.analysis.dropped_duplicates import dropped_duplicates
+from tidelog.rules.analysis.group_warnings import group_warnings, warnings_of_typed
 from tidelog.rules.analysis.shared_groups import shared_groups
 from tidelog.rules.analysis.split_values import split_values
 from tidelog.rules.analysis.weights import weights
@@ -57,6 +59,7 @@ PASSES = (
     Pass(check, ("ast", "search_path"), "typed"),
     Pass(lower_program, ("typed", "options"), "rules"),
     Pass(aggregates, ("rules", "options"), "rules"),
+    Pass(dropped_duplicates, ("typed", "rules"), "typed"),
     Pass(shared_groups, ("rules",), "rules"),
     Pass(split_values, ("rules", "options"), "rules"),
     Pass(stratify, ("rules",), "rules"),
@@ -80,7 +83,7 @@ def check_source(source: Source, search_path: SearchPath = ()) -> TypedProgram:
     Modules are looked for beside the source, then on the search path, then in the library.
     """
     with collector_paused():
-        return group_warnings_of_typed(check(parse(source), search_path))
+        return warnings_of_typed(check(parse(source), search_path))
 
 
 def compile_typed(typed: TypedProgram, options: Options) -> RuleProgram:

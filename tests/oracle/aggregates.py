@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 
 from tests.oracle import vocabulary as words
 from tests.oracle.case import Case
@@ -44,7 +45,7 @@ def random_aggregates(rng: random.Random, *, multisets: bool = False) -> Case:
             relations.append(made)
             rules.append(rule)
     program = Program(tuple(relations), tuple(rules))
-    return Case(program, tuple(_history(rng, program)))
+    return Case(program, tuple(history(rng, program)))
 
 
 def _rule(rng: random.Random, given: Relation, name: str, keys: tuple[Var, ...]) -> tuple[Relation, Rule]:
@@ -60,16 +61,19 @@ def _rule(rng: random.Random, given: Relation, name: str, keys: tuple[Var, ...])
     return made, Rule(Atom(name, terms), tuple(body))
 
 
-def _history(rng: random.Random, program: Program) -> list[Transaction]:
-    """A load, then small transactions."""
+def history(
+    rng: random.Random, program: Program, more: Mapping[Type, Sequence[Value]] | None = None
+) -> list[Transaction]:
+    """A load, then small transactions; `more` has further values for the last column of a relation."""
     held: dict[tuple[str, Row], int] = {}
-    history = []
+    made = []
     inputs = program.named("input")
     for number in range(rng.randint(5, 9)):
         writes: dict[tuple[str, Row], int] = {}
         for _ in range(40 if number == 0 else rng.choice((1, 1, 2, 4, 8))):
             relation = rng.choice(inputs)
-            pool = [*words.SAMPLES[relation.columns[-1]], *MORE.get(relation.columns[-1], [])]
+            last = relation.columns[-1]
+            pool = [*words.SAMPLES.get(last, ()), *MORE.get(last, ()), *(more or {}).get(last, ())]
             keys = rng.randrange(KEYS), rng.randrange(KEYS)
             row: tuple[str, Row] = (relation.name, (*keys, rng.choice(pool)))
             if held and rng.random() < 0.5:
@@ -78,9 +82,9 @@ def _history(rng: random.Random, program: Program) -> list[Transaction]:
                 continue
             writes[row] = -1 if held.get(row) and rng.random() < 0.7 else 1
         fails = number > 0 and rng.random() < 0.1
-        history.append(Transaction(tuple(Write(sign, name, (row,)) for (name, row), sign in writes.items()), fails))
+        made.append(Transaction(tuple(Write(sign, name, (row,)) for (name, row), sign in writes.items()), fails))
         for row, sign in () if fails else writes.items():
             kind = next(each.kind for each in inputs if each.name == row[0])
             held[row] = held.get(row, 0) + sign if kind == "multiset" else max(sign, 0)
         held = {row: weight for row, weight in held.items() if weight > 0}
-    return history
+    return made

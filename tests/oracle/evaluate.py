@@ -57,9 +57,10 @@ def _round(
 ) -> dict[str, dict[Row, int]]:
     """What the rules derive from the rows as they stand, and the facts."""
     derived: dict[str, Counter[Row]] = {name: Counter(facts.get(name, {})) for name in sorted(names)}
+    kinds = {relation.name: relation.kind for relation in program.relations}
     for rule in program.rules:
         if rule.head.relation in names:
-            for instance in instances(rule, rows, limit):
+            for instance in instances(rule, rows, limit, kinds):
                 derived[rule.head.relation][instance.row] += instance.weight
     return {
         name: {row: 1 if name in once else weight for row, weight in found.items() if weight}

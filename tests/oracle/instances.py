@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any, NamedTuple, cast
 
+from tests.oracle.over_rows import aggregated
 from tests.oracle.program import (
     Apart,
     Apply,
@@ -17,6 +19,7 @@ from tests.oracle.program import (
     GroupBy,
     Literal,
     Negative,
+    OverRows,
     Positive,
     Rule,
     Term,
@@ -44,8 +47,12 @@ class TooLargeError(Exception):
     """A rule has more instances, or a recursion more rounds, than the caller wants to wait for."""
 
 
-def instances(rule: Rule, rows: Weights, limit: int | None = None) -> list[Instance]:
+def instances(
+    rule: Rule, rows: Weights, limit: int | None = None, kinds: Mapping[str, str] | None = None
+) -> list[Instance]:
     """Each way in which the body holds. Raises TooLargeError when there are more than `limit` after some literal.
+
+    `kinds` says of each relation whether it is a relation, a multiset or a stream, for aggregates over rows.
 
     Literals are taken in the order in which they stand, so an expression runs only where those before it hold; but
     one that reads what only a later literal binds has to wait for it.
@@ -56,12 +63,41 @@ def instances(rule: Rule, rows: Weights, limit: int | None = None) -> list[Insta
     while waiting:
         literal = next(literal for literal in waiting if _reads(literal) <= bound)
         waiting.remove(literal)
-        found = _step(literal, found, bound, rows)
-        bound = _binds(literal) | (set() if isinstance(literal, GroupBy) else bound)
+        if isinstance(literal, OverRows):
+            found = _over_rows(literal, found, rows, kinds or {}, rule)
+        else:
+            found = _step(literal, found, bound, rows)
+        bound = _binds(literal) | (set() if isinstance(literal, GroupBy | OverRows) else bound)
         if limit is not None and len(found) > limit:
             raise TooLargeError
     head = cast(tuple[Expression, ...], rule.head.terms)
     return [Instance(tuple(value(term, env) for term in head), body, weight) for env, body, weight in found]
+
+
+def _over_rows(
+    literal: OverRows, found: list[Found], rows: Weights, kinds: Mapping[str, str], rule: Rule
+) -> list[Found]:
+    """One way for each key of the combinations of rows; a row of a set counts once, whatever its weight is."""
+
+    def kind(source: str) -> str:
+        return "multiset" if source.endswith("'") else kinds[source.split("-")[0]]
+
+    names = [key.name for key in literal.keys]
+    groups: dict[Row, list[tuple[Environment, int]]] = {}
+    for env, body, _ in found:
+        weight = prod(rows[source][row] for source, row in body if kind(source) != "relation")
+        if weight > 0:
+            groups.setdefault(tuple(env[name] for name in names), []).append((env, weight))
+    reads_stream = any(isinstance(each, Positive) and kind(each.atom.source) == "stream" for each in rule.body)
+    if not names and not groups and not reads_stream:
+        groups[()] = []
+    made: list[Found] = []
+    for key, members in groups.items():
+        results = {each.variable.name: aggregated(each, members) for each in literal.values}
+        bound = {name: result for name, result in results.items() if result is not None}
+        if len(bound) == len(results):
+            made.append(({**dict(zip(names, key)), **bound}, (), 1))
+    return made
 
 
 def _step(literal: Literal, found: list[Found], bound: set[str], rows: Weights) -> list[Found]:
@@ -93,6 +129,8 @@ def _step(literal: Literal, found: list[Found], bound: set[str], rows: Weights) 
             ]
         case GroupBy(variable, expression, keys):
             return _group(variable.name, expression, [key.name for key in keys], found)
+        case OverRows():
+            raise AssertionError("it needs to know what the relations are")
 
 
 def _group(name: str, expression: Expression, keys: list[str], found: list[Found]) -> list[Found]:
@@ -121,6 +159,8 @@ def _reads(literal: Literal) -> set[str]:
             read = [expression, *_computed(pattern)]
         case GroupBy(_, expression, keys):
             read = [expression, *keys]
+        case OverRows(values, keys):
+            read = [*(each.expression for each in values if each.expression is not None), *keys]
     return {variable.name for term in read for variable in variables(term)}
 
 
@@ -145,6 +185,8 @@ def _binds(literal: Literal) -> set[str]:
             return set(_bound_by(pattern))
         case GroupBy(variable, _, keys):
             return {variable.name, *(key.name for key in keys)}
+        case OverRows(values, keys):
+            return {*(each.variable.name for each in values), *(key.name for key in keys)}
         case _:
             return set()
 

@@ -116,7 +116,24 @@ class GroupBy:
     keys: tuple[Var, ...]
 
 
-Literal = Positive | Negative | Condition | Assign | Unpack | GroupBy
+@dataclass(frozen=True, slots=True)
+class Over:
+    """One aggregate over rows: `function` is count, sum, avg, min or max; `count()` has no expression."""
+
+    variable: Var
+    function: str
+    expression: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OverRows:
+    """`(var x, var y) = (sum(e), count()) by (keys)`: afterwards only the new variables and the keys are bound."""
+
+    values: tuple[Over, ...]
+    keys: tuple[Var, ...]
+
+
+Literal = Positive | Negative | Condition | Assign | Unpack | GroupBy | OverRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +204,7 @@ def renamed(rule: Rule, name: Callable[[int], str]) -> Rule:
     return changed
 
 
-_NODES = (Rule, Atom, Positive, Negative, Condition, Assign, Unpack, GroupBy, Apply, Call, Apart)
+_NODES = (Rule, Atom, Positive, Negative, Condition, Assign, Unpack, GroupBy, Over, OverRows, Apply, Call, Apart)
 
 
 def variables(term: Term) -> Iterator[Var]:
@@ -211,3 +228,5 @@ def terms_of(literal: Literal) -> tuple[Term, ...]:
             return (pattern, expression)
         case GroupBy(_, expression, keys):
             return (expression, *keys)
+        case OverRows(values, keys):
+            return (*(each.expression for each in values if each.expression is not None), *keys)

@@ -19,6 +19,8 @@ from tests.oracle.program import (
     GroupBy,
     Literal,
     Negative,
+    Over,
+    OverRows,
     Positive,
     Program,
     Relation,
@@ -136,6 +138,18 @@ def _literal(literal: Literal) -> str:
             names = ", ".join(key.name for key in keys)
             by = names if len(keys) == 1 else f"({names})"
             return f"var {variable.name} = ({_term(expression)}).group_by({by})"
+        case OverRows(values, keys):
+            names, calls = (", ".join(map(write_one, values)) for write_one in (_declaration, _aggregate))
+            by = f"by ({', '.join(key.name for key in keys)})"
+            return f"{names} = {calls} {by}" if len(values) == 1 else f"({names}) = ({calls}) {by}"
+
+
+def _declaration(over: Over) -> str:
+    return f"var {over.variable.name}: {write_type(over.variable.type)}"
+
+
+def _aggregate(over: Over) -> str:
+    return f"{over.function}({'' if over.expression is None else _term(over.expression)})"
 
 
 def _statement(literal: Literal) -> str:

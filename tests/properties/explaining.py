@@ -21,6 +21,7 @@ from tests.oracle.program import (
     GroupBy,
     Literal,
     Negative,
+    OverRows,
     Positive,
     Program,
     Rule,
@@ -173,7 +174,7 @@ def _proof(replay: EngineReplay, name: str, row: Row, *, shortest: bool) -> Proo
 def _is_wide(rule: Rule) -> bool:
     """Whether the rule becomes more than one step, or its rows come from elsewhere."""
     moments = any(isinstance(each, Positive | Negative) and each.atom.moment for each in rule.body)
-    return moments or any(isinstance(each, GroupBy) for each in rule.body)
+    return moments or any(isinstance(each, GroupBy | OverRows) for each in rule.body)
 
 
 def _replays(proof: Proof, replay: EngineReplay, program: Program, facts: Weights, past: Sequence[Weights]) -> None:
@@ -371,5 +372,7 @@ def _bound(rule: Rule) -> Iterator[Var]:
             yield from variables(term)
         if isinstance(literal, Assign | GroupBy):
             yield literal.variable
+        if isinstance(literal, OverRows):
+            yield from (each.variable for each in literal.values)
         if isinstance(literal, Positive) and literal.row is not None:
             yield literal.row

@@ -36,6 +36,7 @@ apply graph::SCC(Host, one) -> (Words)
 Host(1, "a"), Words[("x", 1)], &Clicks(y) @ place.
 Out(x, f(y)) :- Host(x, y), not Words[(y, _)], h in &Host(.id = x), net::Host-1(_, x), Clicks'(u), Host(), x < 5,
     Some{var p} = g(x), (192, 168, _, _) = ip, var z: u8 = x + 1, var w = FlatMap(split(y)), (var k, _) = FlatMap(m),
+    (var s, var n: u64) = (sum(z), count()) by (x, w = x + y),
     var c = Aggregate((x, y), count(z)), var t = (x, y).group_by((x)).sum(), Inspect print("${x}"), b@Book{} == &v.
 #[maintain = "trace"] Empty() :- not Host(), .
 for (h in Host if h.id > 1) { var x = h.name in if (x == "a") Out(x, 1) else skip;

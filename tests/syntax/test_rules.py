@@ -51,6 +51,11 @@ def test_assignments_by_their_pattern() -> None:
         "var x = FlatMap(e)": ast.FlatMap,
         "(var k, var v: u8) = FlatMap(e)": ast.FlatMap,
         "var x = Aggregate((a, b), m::f(e))": ast.Aggregate,
+        "var x = sum(e) by (k)": ast.RowAggregates,
+        "var x: u64 = count() by ()": ast.RowAggregates,
+        "(var x, var y) = (sum(e), max(e)) by (k, l = k / 7)": ast.RowAggregates,
+        "var x = sum(e)": ast.Assignment,
+        "var x = by(k)": ast.Assignment,
         "Inspect f(x)": ast.Inspect,
         "(x = e)": ast.Condition,
     }
@@ -62,6 +67,23 @@ def test_an_aggregate_lists_its_keys_with_or_without_parentheses() -> None:
     assert literal("var c = Aggregate((x), count(y))") == expected
     assert literal("var c = Aggregate(x, count(y))") == expected
     assert codes("R() :- (var c) = Aggregate((x + 1), count(y)).") == ["E101@1"]
+
+
+def test_aggregates_over_rows_have_a_pattern_a_value_and_keys() -> None:
+    found = literal("var c = count() by (x, y = x + 1)")
+    assert isinstance(found, ast.RowAggregates)
+    assert isinstance(found.pattern, ast.VariableDeclaration)
+    assert [type(key) for key in found.keys] == [ast.Variable, ast.Assign]
+    assert codes("R(c) :- S(x), var c = count() by x.") == ["E101@1"]
+    assert codes("R(c) :- S(x), count() by (x).") == ["E101@1"]
+
+
+def test_the_words_of_aggregates_are_names_elsewhere() -> None:
+    text = (
+        "R(sum, by) :- S(.count = sum, .by = by), var avg = sum(count(by)), by(avg) == max(by, min), count in T(sum)."
+    )
+    found = rule(text)
+    assert [type(each) for each in found.body] == [ast.Positive, ast.Assignment, ast.Condition, ast.Positive]
 
 
 def test_heads_of_every_form() -> None:

@@ -235,6 +235,7 @@ literals: st.SearchStrategy[ast.Literal] = st.one_of(
     build(ast.Destructuring, expressions.filter(lambda node: not _is_new_variable(node)), expressions),
     build(ast.FlatMap, patterns.filter(lambda node: not isinstance(node, ast.Variable)), expressions),
     build(ast.Aggregate, lower_names, several(variables), scoped_lower, expressions),
+    build(ast.RowAggregates, patterns, expressions, several(expressions)),
     build(ast.Inspect, expressions),
 )
 rules = build(ast.Rule, several(atoms(head=True, bare=True), 1, 2), several(literals), attributes)

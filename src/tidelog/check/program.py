@@ -4,7 +4,8 @@ Names are resolved and fully qualified (`net::Host`; without a module in the mai
 the columns (an omitted one is a wildcard), every expression is typed, and every variable is bound. The body of a rule
 keeps its written order, except that a condition or a negated literal that stands before its variables are bound is
 moved to behind the literal that binds the last of them. Imperative rules are plain rules here, `Aggregate` is a
-`GroupBy`, and `group_by` inside an expression is a `GroupBy` before the literal that it stood in.
+`GroupBy`, and `group_by` inside an expression is a `GroupBy` before the literal that it stood in. A least or greatest
+value over rows is that of a `GroupBy`, too.
 
 `relations`, `types`, `functions` and the rest also hold the declarations of imported modules.
 """
@@ -237,6 +238,28 @@ class GroupBy:
 
 
 @dataclass(frozen=True, slots=True)
+class RowAggregate:
+    """One value over rows: `function` is `count`, `sum`, `avg`, `min` or `max`; `value` is None for `count()`."""
+
+    function: str
+    variable: str
+    type: Type
+    value: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowAggregates:
+    """Binds a variable to each of the `values`, over all rows before it that have the same keys.
+
+    Behind it only these variables and the keys are bound.
+    """
+
+    values: tuple[RowAggregate, ...]
+    keys: tuple[Var, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Inspect:
     """`Inspect expression`, run for every change; may read `ddlog_weight` and `ddlog_timestamp`."""
 
@@ -244,7 +267,7 @@ class Inspect:
     span: Span
 
 
-Literal = Positive | Negative | Condition | Assign | Destructure | FlatMap | GroupBy | Inspect
+Literal = Positive | Negative | Condition | Assign | Destructure | FlatMap | GroupBy | RowAggregates | Inspect
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,13 @@ def _literal(literal: program.Literal) -> str:
             return f"{show_pattern(pattern, declares=True)} = FlatMap({show_expression(expression)})"
         case program.GroupBy(variable, _, value, key):
             return f"var {variable} = {show_expression(value)}.group_by({show_expression(key)})"
+        case program.RowAggregates(values, keys):
+            names = ", ".join(f"var {each.variable}" for each in values)
+            calls = ", ".join(
+                f"{each.function}({'' if each.value is None else show_expression(each.value)})" for each in values
+            )
+            grouped = ", ".join(key.name for key in keys)
+            return f"{names} = {calls} by ({grouped})" if len(values) == 1 else f"({names}) = ({calls}) by ({grouped})"
         case program.Inspect(expression):
             return f"Inspect {show_expression(expression)}"
 
@@ -139,6 +146,8 @@ def _variable_types(rule: program.Rule) -> dict[str, Type]:
                     types.setdefault(each.name, each.type)
         if isinstance(literal, program.Assign | program.GroupBy):
             types.setdefault(literal.variable, literal.type)
+        if isinstance(literal, program.RowAggregates):
+            types.update((each.variable, each.type) for each in literal.values if each.variable not in types)
     return types
 
 
@@ -161,3 +170,5 @@ def _parts(literal: program.Literal) -> Iterator[Expression | Pattern]:
             yield pattern
         case program.GroupBy(value=value):
             yield value
+        case program.RowAggregates(values):
+            yield from (each.value for each in values if each.value is not None)

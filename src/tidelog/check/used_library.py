@@ -162,6 +162,8 @@ def literal_expressions(literal: program.Literal) -> Iterator[typed.Expression]:
         case program.GroupBy(value=value, key=key):
             yield value
             yield key
+        case program.RowAggregates(values):
+            yield from (each.value for each in values if each.value is not None)
         case program.Destructure(pattern, expression) | program.FlatMap(pattern, expression):
             yield from _of_pattern(pattern)
             yield expression

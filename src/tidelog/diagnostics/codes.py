@@ -101,6 +101,7 @@ class Code(StrEnum):
     BAD_GROUP = "E308"
     STREAM_IN_RULE = "E309"
     STREAM_IN_CYCLE = "E310"
+    BAD_ROW_AGGREGATE = "E311"
 
     WRITE_TO_DERIVED_RELATION = "E401"
     WRITE_TO_UNKNOWN_RELATION = "E402"
@@ -136,6 +137,7 @@ class Code(StrEnum):
     WEIGHT_TOO_LARGE = "E610"
     CYCLE_IN_DATA = "E611"
     OVERFLOW = "E612"
+    SUM_OVERFLOW = "E613"
 
     NO_PYSPARK = "E701"
     NO_JAVA = "E702"
@@ -198,6 +200,7 @@ class Code(StrEnum):
     WRONG_BENCHMARK_RESULT = "E903"
 
     GROUP_IN_CYCLE = "W301"
+    EQUAL_VALUES_DROPPED = "W302"
 
     @property
     def is_warning(self) -> bool:

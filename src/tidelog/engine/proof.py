@@ -15,6 +15,9 @@ from tidelog.rules.ir import Rule
 
 Row = tuple[Any, ...]
 
+SHOWN_CONTRIBUTIONS = 5
+"""Most members of an aggregate over rows that a proof has."""
+
 
 class Origin(Enum):
     """Why a row is present."""
@@ -34,7 +37,8 @@ class Proved:
     """A row of a proof. `rows` are the numbers of the rows that it rests on, each with the place of its literal in the
     rule's body (0 for the members of a group); `values` are those of the rule's variables.
 
-    `derivations` counts the rule instances that derive it now, if the state knows.
+    `derivations` counts the rule instances that derive it now, if the state knows. An aggregate over rows has only its
+    largest contributions among `rows`; `members` is the number of all.
     """
 
     relation: str
@@ -45,6 +49,7 @@ class Proved:
     rows: tuple[tuple[int, int], ...] = ()
     weight: int = 1
     derivations: int | None = None
+    members: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

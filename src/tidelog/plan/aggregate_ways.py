@@ -2,6 +2,7 @@
 
 COUNT   the number of members
 TOTAL   a sum of words, modulo the width of its type
+WIDE    an exact sum of words, which must fit into its type
 BEST    the first or the last member in some order
 EXACT   an exact sum of floating-point numbers
 WHOLE   a function that Python runs on all values of a group
@@ -14,7 +15,7 @@ from enum import Enum
 from tidelog.check import typed
 from tidelog.plan.plain import is_plain
 from tidelog.rules.ir import Aggregate, AggregateKind
-from tidelog.types import FloatType, is_word
+from tidelog.types import FloatType, Type, is_word
 
 
 class Way(Enum):
@@ -22,6 +23,7 @@ class Way(Enum):
 
     COUNT = "count"
     TOTAL = "total"
+    WIDE = "wide"
     BEST = "best"
     EXACT = "exact"
     WHOLE = "whole"
@@ -38,10 +40,18 @@ def way_of(aggregate: Aggregate) -> Way:
             if isinstance(aggregate.variable.type, FloatType):
                 return Way.EXACT
             return Way.TOTAL if is_word(aggregate.variable.type) else Way.WHOLE
+        case AggregateKind.TOTAL:
+            added = added_type(aggregate)
+            return Way.WIDE if is_word(aggregate.variable.type) and is_word(added) else Way.WHOLE
         case AggregateKind.JOIN:
             return Way.WHOLE
         case _:
             return Way.BEST
+
+
+def added_type(aggregate: Aggregate) -> Type:
+    """Returns the type of the numbers that a total adds."""
+    return aggregate.parameters[0].type if aggregate.of is None else aggregate.of.type
 
 
 def reads_in_python(aggregate: Aggregate) -> bool:

@@ -93,21 +93,27 @@ class Unfold:
     """Takes a value apart: goes on once where it fits the pattern, or (`each`) once for every item of it that fits.
 
     `variables` are those that the pattern declares, in its order; no other literal binds them. The pattern holds no
-    expressions: what an atom compares is a `Condition` behind it.
+    expressions: what an atom compares is a `Condition` behind it. Where items are `numbered`, one more variable comes
+    last: the number of the item among those that fit.
     """
 
     variables: tuple[Variable, ...]
     pattern: Pattern
     expression: Expression
     each: bool
+    numbered: bool = False
 
 
 class AggregateKind(Enum):
-    """What is kept of a group; where it says `of`, of what an expression makes of each value."""
+    """What is kept of a group; where it says `of`, of what an expression makes of each value.
+
+    A `SUM` of integers wraps around; a `TOTAL` is exact, and must fit into its type.
+    """
 
     COUNT = "count"
     COUNT_IF = "count_if"
     SUM = "sum"
+    TOTAL = "total"
     MIN = "min"
     MAX = "max"
     ARG_MIN = "arg_min"
@@ -142,7 +148,8 @@ class Group:
     stands before it only orders them and keeps equal ones apart. The group's own key is a tuple of the key columns, or
     the column itself where `plain` is true. `weighted`: somebody reads the weights of its values. `finer`: so many of
     the wildcards, right behind the keys, are keys of groups that share the members; values that differ in nothing else
-    are one. `parts`: a value is a tuple of so many columns, the last ones, if there are several.
+    are one. `parts`: a value is a tuple of so many columns, the last ones, if there are several. `of_rows`: the members
+    are combinations of rows (`lower.row_aggregates`), and `weighted` says that each counts as often as its weight says.
     """
 
     atom: Atom
@@ -152,6 +159,7 @@ class Group:
     aggregates: tuple[Aggregate, ...] | None = None
     finer: int = 0
     parts: int = 1
+    of_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

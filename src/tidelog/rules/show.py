@@ -55,6 +55,9 @@ def _literal(literal: ir.Literal) -> str:
         case ir.Transform(name, _, inputs, place):
             given = ", ".join(show_atom(each) if isinstance(each, ir.Atom) else "function" for each in inputs)
             return f"output {place} of {name}({given})"
+        case ir.Unfold(variables, pattern, expression, numbered=True):
+            shown = show_pattern(pattern, declares=True)
+            return f"{shown}, var {variables[-1].name} = numbered FlatMap({show_expression(expression)})"
         case ir.Unfold(_, pattern, expression, each):
             value = show_expression(expression)
             return f"{show_pattern(pattern, declares=True)} = {f'FlatMap({value})' if each else value}"

@@ -97,6 +97,11 @@ def literal(cursor: Cursor) -> ast.Literal:
     right = value(cursor)
     if cursor.at("="):
         cursor.unexpected("`,` or `.`")
+    if _is_by(cursor):
+        cursor.next()
+        cursor.next()
+        keys = cursor.listed(")", expression)
+        return ast.RowAggregates(left, right, keys, span=cursor.since(first))
     span = cursor.since(first)
     match left:
         case ast.Variable(name):
@@ -123,6 +128,11 @@ def _aggregate_help(right: ast.Expression) -> str | None:
             return aggregate(name)
         case _:
             return None
+
+
+def _is_by(cursor: Cursor) -> bool:
+    """True before `by (`. No value of the language is followed by a name, so that `by` stays a name elsewhere."""
+    return cursor.at_word("by") and cursor.peek().text == "("
 
 
 def _atom_follows(cursor: Cursor) -> bool:

@@ -21,6 +21,7 @@ from tidelog.check.rule.atoms import ReadAtom, more_rows, read_body_atom, read_h
 from tidelog.check.rule.binders import Declaring, Matching, Negating
 from tidelog.check.rule.groups import find_groups, group, read_group, typed_group
 from tidelog.check.rule.remedy import binding_example, did_you_mean
+from tidelog.check.rule.row_aggregates import read_row_aggregates
 from tidelog.check.rule.state import RuleState, variables_of
 from tidelog.check.rule.streams import StreamFlow
 from tidelog.diagnostics.codes import Code
@@ -148,6 +149,8 @@ class _Checking:
                 self._flat_map(literal)
             case ast.Aggregate():
                 self._aggregate(literal)
+            case ast.RowAggregates():
+                self._makers += read_row_aggregates(self.state, literal, self._group_name())
             case ast.Inspect():
                 self._inspect(literal)
             case _:

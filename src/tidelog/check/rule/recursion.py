@@ -1,7 +1,8 @@
 """Rules → the relations that depend on themselves, and the errors for literals that must not be on such a cycle.
 
 A relation depends on those that the bodies of its rules mention, except delayed ones, which hold rows of an earlier
-epoch. On a cycle there may be no negation, no stream, no `'` and no transformer; a `group_by` there gets a warning.
+epoch. On a cycle there may be no negation, no stream, no `'`, no transformer, and no count or sum of all rows; a
+`group_by` or another aggregate there gets a warning.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from dataclasses import dataclass
 from tidelog.check.inference.drafts import short_name
 from tidelog.check.names.scope import Module, RelationEntry
 from tidelog.check.rule.groups import find_groups
+from tidelog.check.rule.row_aggregates import has_default
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, Label, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.strong_components import strong_components
 from tidelog.syntax import ast
+from tidelog.syntax.show import show_expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,7 @@ class Recursion:
                 streams.add(circle)
         for rule, module in self._trees.values() if self._added is None else self._added:
             self._report_bound(rule, module, diagnostics)
+            self._report_total(rule, module, diagnostics)
 
     def _report_bound(self, rule: ast.Rule, module: Module, diagnostics: list[Diagnostic]) -> None:
         """Reports a `max_rounds` that bounds nothing, or that contradicts another attribute."""
@@ -162,6 +166,26 @@ class Recursion:
             message = "a rule has either `cycle` or `max_rounds`"
             label = "rounds up to a bound may go around a cycle"
             diagnostics.append(diagnostic(Code.BAD_ATTRIBUTE, message, bound.span, label))
+
+    def _report_total(self, rule: ast.Rule, module: Module, diagnostics: list[Diagnostic]) -> None:
+        """Reports a count or a sum of all rows that depends on itself: it has a row while there are no others."""
+        steps: list[Step] = []
+        for literal in rule.body:
+            steps += self._recursive_steps(rule, literal, module)
+            if steps and isinstance(literal, ast.RowAggregates) and has_default(literal):
+                head = short_name(steps[0].head)
+                what = show_expression(literal.value)
+                labels = [Label(literal.span, "it has a row even where there are none to aggregate", primary=True)]
+                diagnostics.append(
+                    Diagnostic(
+                        Code.NEGATIVE_CYCLE,
+                        f"`{what} by ()` is inside the recursion of `{head}`",
+                        (*labels, *_labels((steps[0], *self._way(steps[0])))),
+                        notes=("its rows must be complete before one can say that there are none",),
+                        help=f"with a key it has no row where there are none: `{what} by (all = true)`",
+                    )
+                )
+                return
 
     def warnings(self) -> list[Diagnostic]:
         """Returns a warning for each `group_by` that groups what depends on it."""
@@ -179,7 +203,8 @@ class Recursion:
                 steps += self._recursive_steps(rule, literal, module)
                 groups = list(_groups(literal))
                 if groups and steps:
-                    found.append(self._grouped(steps[0], groups[0]))
+                    what = "an aggregate over rows" if isinstance(literal, ast.RowAggregates) else "`group_by`"
+                    found.append(self._grouped(steps[0], groups[0], what))
                     break
         return found
 
@@ -195,12 +220,12 @@ class Recursion:
             if head is not None and body is not None and self._circle.get(head.name) == self._circle.get(body.name)
         ]
 
-    def _grouped(self, step: Step, span: Span) -> Diagnostic:
+    def _grouped(self, step: Step, span: Span, what: str) -> Diagnostic:
         head = short_name(step.head)
         label = Label(span, f"the grouped values depend on `{head}`", primary=True)
         return Diagnostic(
             Code.GROUP_IN_CYCLE,
-            f"`group_by` is inside the recursion of `{head}`",
+            f"{what} is inside the recursion of `{head}`",
             (label, *_labels((step, *self._way(step)))),
             notes=(
                 "a group may change in every round; rounds repeat until two are equal, which may never happen",
@@ -248,7 +273,7 @@ def _steps_of_application(application: ast.Apply, module: Module) -> Iterator[St
 def _groups(literal: ast.Literal) -> Iterator[Span]:
     """Yields the spans of the `group_by`s of a literal."""
     match literal:
-        case ast.Aggregate():
+        case ast.Aggregate() | ast.RowAggregates():
             yield literal.span
         case ast.Condition(value) | ast.Inspect(value) | ast.Assignment(value=value):
             yield from (node.span for node in find_groups(value))

@@ -26,6 +26,7 @@ _NAMES = {
     (typed.ClosureParameter, "name"),
     (program.Assign, "variable"),
     (program.GroupBy, "variable"),
+    (program.RowAggregate, "variable"),
 }
 # What these stand for is not for the rule to say.
 _GIVEN = ("ddlog_weight", "ddlog_timestamp")

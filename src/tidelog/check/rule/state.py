@@ -7,7 +7,7 @@ variable or relation that was reported once stays silent for the rest of the rul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tidelog.check.functions.free_variables import called_names, free_variables, name_of, pattern_variables
 from tidelog.check.inference import Inference, Local
@@ -42,6 +42,7 @@ class RuleState:
         self.bound_at: dict[str, Span] = {}
         self.binders = find_binders(rule)
         self.grouped_at: Span | None = None
+        self._grouped_by = ""
         self._gone: set[str] = set()
         self._parameters = {
             name: self.at.declare(name, Unknown(), span, "rule") for name, span in (parameters or {}).items()
@@ -63,10 +64,11 @@ class RuleState:
         """Marks a variable as reported, so that it causes no further errors."""
         self.at.declare(name, BROKEN, span, "rule")
 
-    def keep_only(self, names: set[str], span: Span) -> None:
-        """Ends the scope of all variables but these, as a `group_by` does."""
+    def keep_only(self, names: Collection[str], span: Span, word: str = "group_by") -> None:
+        """Ends the scope of all variables but these, as a `group_by` does; `word` is the one that stands there."""
         self.grouped_at = span
-        names = names | self._parameters.keys()
+        self._grouped_by = word
+        names = {*names, *self._parameters}
         self._gone |= self.scope.keys() - names
         kept = {name: local for name, local in self.scope.items() if name in names}
         self.at.scopes[0] = kept
@@ -140,12 +142,12 @@ class RuleState:
             )
 
     def report_gone(self, node: ast.Variable, code: Code, what: str) -> bool:
-        """Reports a variable that a `group_by` has ended; False when no `group_by` ended it."""
+        """Reports a variable that a `group_by` or a `by` has ended; False when none ended it."""
         if node.name not in self._gone or self.grouped_at is None:
             return False
         self.at.report(
             code,
-            f"{what} `{node.name}` is not bound behind `group_by`",
+            f"{what} `{node.name}` is not bound behind `{self._grouped_by}`",
             node.span,
             "only the variables of its key are",
             related=[(self.grouped_at, "grouped here")],
@@ -181,10 +183,13 @@ def find_binders(rule: ast.Rule) -> dict[str, Span]:
                         found.setdefault(name_of(node), node.span)
             case ast.Assignment(variable) | ast.Aggregate(variable):
                 found.setdefault(variable.text, variable.span)
-            case ast.Destructuring(pattern) | ast.FlatMap(pattern):
+            case ast.Destructuring(pattern) | ast.FlatMap(pattern) | ast.RowAggregates(pattern):
                 for node in pattern_variables(pattern):
                     if not isinstance(node, ast.Variable):
                         found.setdefault(name_of(node), node.span)
+                for key in literal.keys if isinstance(literal, ast.RowAggregates) else ():
+                    if isinstance(key, ast.Assign) and isinstance(key.target, ast.Variable):
+                        found.setdefault(key.target.name, key.target.span)
             case _:
                 pass
     return found

@@ -12,6 +12,7 @@ from typing import Any
 
 from tidelog.check import typed
 from tidelog.diagnostics.spans import Span
+from tidelog.engine.proof import SHOWN_CONTRIBUTIONS
 from tidelog.rules import ir
 from tidelog.types import Type
 from tidelog.values import record_text
@@ -36,6 +37,8 @@ class Describer:
         relation = self._program.relations[name]
         shown = [self.value(value, column.type) for value, column in zip(row, relation.columns, strict=True)]
         kind = hidden_kind(self._program, name)
+        if kind == "members" and (of_rows := self._row_values(name, row)) is not None:
+            return of_rows
         if kind == "members":
             parts = shown[len(shown) - self._parts(name) :]
             return f"value {parts[0]}" if len(parts) == 1 else f"value ({', '.join(parts)})"
@@ -50,14 +53,37 @@ class Describer:
         groups = (rule.group for rule in self._program.rules if rule.group is not None)
         return next(group.parts for group in groups if group.atom.relation == members)
 
+    def _row_values(self, members: str, row: Row) -> str | None:
+        """Writes what an aggregate over rows reads of a member, `price = 10`; None if it is the value of a group."""
+        group = next(rule.group for rule in self._program.rules if rule.group and rule.group.atom.relation == members)
+        if not group.of_rows:
+            return None
+        (rule,) = (rule for rule in self._program.rules if rule.head.relation == members)
+        read = {name for each in group.aggregates or () for name in _read_by(each)}
+        terms = zip(rule.head.terms, row, strict=True)
+        shown = {term: value for term, value in terms if isinstance(term, ir.Variable) and term.name in read}
+        types = {term.name: term.type for term in shown}
+        return self.bindings({term.name: value for term, value in shown.items()}, types) or "row"
+
     def _group(self, name: str, row: Row, shown: Sequence[str], members: int) -> str:
         (rule,) = (rule for rule in self._program.rules if rule.head.relation == name)
         assert rule.group is not None
         keys = [term.name for term in rule.group.atom.terms if isinstance(term, ir.Variable)]
         by = ", ".join(f"{key} = {value}" for key, value in zip(keys, shown)) or "()"
+        if rule.group.of_rows:
+            return self._of_rows(rule.group, shown, members)
         group = row[-1] if row else None
         count = len(group.items) if isinstance(group, Group) else members
         return f"group by {by} of {count} {'value' if count == 1 else 'values'}"
+
+    def _of_rows(self, group: ir.Group, shown: Sequence[str], members: int) -> str:
+        """Writes an aggregate over rows: `var t = sum(p) by (shop), shop = "a": of 3 rows`."""
+        keys = [term.name for term in group.atom.terms if isinstance(term, ir.Variable)]
+        by = "".join(f", {key} = {value}" for key, value in zip(keys, shown))
+        rows = "1 row" if members == 1 else f"{members} rows"
+        if members > SHOWN_CONTRIBUTIONS:
+            rows += f", the {SHOWN_CONTRIBUTIONS} largest contributions:"
+        return f"{one_line(group.atom.span)}{by}: of {rows}"
 
     def bindings(self, values: Mapping[str, Any], types: Mapping[str, Type]) -> str:
         """Writes `x = 1, y = 2`, for the variables that the program names."""
@@ -85,12 +111,14 @@ class Describer:
 
     def _positive(self, atom: ir.Atom, values: Mapping[str, Any]) -> str:
         kind = hidden_kind(self._program, atom.relation)
-        if kind in ("groups", "inspect"):
+        if kind in ("groups", "inspect", "total"):
             return one_line(atom.span)
         return self._atom(atom, atom.relation.partition("#")[0], values)
 
     def _negative(self, atom: ir.Atom, values: Mapping[str, Any]) -> str:
         kind = hidden_kind(self._program, atom.relation)
+        if kind == "groups":
+            return f"no rows for {one_line(atom.span)}"
         if kind is None:
             return f"not {self._atom(atom, atom.relation, values)}"
         name, _, kept = atom.relation.partition("#")
@@ -101,9 +129,12 @@ class Describer:
             terms[int(place)] = self._term(term, values)
         return f"not {name}({', '.join(terms)})"
 
-    def _condition(self, expression: typed.Expression, values: Mapping[str, Any], types: Mapping[str, Type]) -> str:
+    def _condition(
+        self, expression: typed.Expression, values: Mapping[str, Any], types: Mapping[str, Type]
+    ) -> str | None:
         if (
             isinstance(expression, typed.Binary)
+            and expression.op == "=="
             and isinstance(expression.left, typed.Var)
             and "#" in expression.left.name
         ):
@@ -111,7 +142,10 @@ class Describer:
             found = values.get(expression.left.name)
             value = f" = {self.value(found, expression.left.type)}" if expression.left.name in values else ""
             return f"{one_line(expression.right.span)}{value}"
-        read = {name: values[name] for name in sorted(typed.variables(expression)) if name in values}
+        names = typed.variables(expression)
+        if names and all("#" in name for name in names):
+            return None  # whether the values of an average are all `None`
+        read = {name: values[name] for name in sorted(names) if name in values}
         bound = self.bindings(read, types)
         return f"{one_line(expression.span)} ({bound})" if bound else one_line(expression.span)
 
@@ -150,14 +184,22 @@ class Describer:
 
 
 def hidden_kind(program: ir.RuleProgram, name: str) -> str | None:
-    """Returns the purpose of a hidden relation: `groups`, `members`, `inspect`, `apply`, `not`, `index`, `projection`;
-    None for a declared relation, and for one that the engine feeds.
+    """Returns the purpose of a hidden relation: `groups`, `members`, `total`, `inspect`, `apply`, `not`, `index`,
+    `projection`; None for a declared relation, and for one that the engine feeds.
     """
     if program.relations[name].role is not ir.Role.HIDDEN or "#" not in name:
         return None
     letters = "".join(char for char in name.partition("#")[2] if char.isalpha())
-    known = ("groups", "members", "inspect", "apply", "not", "index")
+    known = ("groups", "members", "total", "inspect", "apply", "not", "index")
     return next((kind for kind in known if letters.startswith(kind)), "projection")
+
+
+def _read_by(aggregate: ir.Aggregate) -> frozenset[str]:
+    """Returns the parts of a member that an aggregate reads."""
+    if aggregate.kind is ir.AggregateKind.COUNT:
+        return frozenset()
+    own = frozenset(each.name for each in aggregate.parameters)
+    return own if aggregate.of is None else own & typed.variables(aggregate.of)
 
 
 def one_line(span: Span) -> str:

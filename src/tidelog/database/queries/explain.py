@@ -46,9 +46,10 @@ class Step:
     """A row and its derivation.
 
     `origin` is `input` (a transaction inserted it), `fact` (it stands in the program), `rule`, `group` (it is the group
-    of its premises), `transformer`, `delayed`, `stream`, or `circle` (it only supports itself). A step
-    with a rule has the rule's text, its place, and the values of its variables. `derivations` is the number of present
-    derivations of the row by rules, where that is known; `weight` is 1 except in multisets.
+    of its premises, or an aggregate over rows: its premises are the largest contributions), `transformer`, `delayed`,
+    `stream`, or `circle` (it only supports itself). A step with a rule has the rule's text, its place, and the values
+    of its variables. `derivations` is the number of present derivations of the row by rules, where that is known;
+    `weight` is 1 except in multisets.
     """
 
     number: int
@@ -148,11 +149,12 @@ class _Explaining:
         self._proof = proof
         self._program = program
         self._describe = Describer(program)
-        # The body before an `Inspect` is shown as part of the rule, and not as a row of its own.
+        # The body before an `Inspect` is shown as part of the rule, and not as a row of its own; so is the choice
+        # between the total of some rows and that of none.
         kept = [
             number
             for number, proved in enumerate(proof.rows)
-            if number == 0 or hidden_kind(program, proved.relation) != "inspect"
+            if number == 0 or hidden_kind(program, proved.relation) not in ("inspect", "total")
         ]
         self._numbers = {number: place for place, number in enumerate(kept)}
 
@@ -169,7 +171,7 @@ class _Explaining:
             self._numbers[number],
             proved.relation,
             proved.row,
-            self._describe.row(proved.relation, proved.row, len(proved.rows)) + self._behind(proved),
+            self._describe.row(proved.relation, proved.row, _member_count(proved)) + self._behind(proved),
             proved.origin.value,
             rule_text(rule) if rule is not None and shown else None,
             str(rule.span) if rule is not None and shown else None,
@@ -209,7 +211,7 @@ class _Explaining:
 
     def _row(self, number: int) -> Premise:
         proved = self._proof.rows[number]
-        text = self._describe.row(proved.relation, proved.row, len(proved.rows))
+        text = self._describe.row(proved.relation, proved.row, _member_count(proved))
         return Premise("row", text, self._numbers[number])
 
     def _row_form(self, step: Step) -> list[Any]:
@@ -223,6 +225,10 @@ class _Explaining:
                 # A function, or a group of them, has no form of its own.
                 forms.append(self._describe.value(value, column.type))
         return forms
+
+
+def _member_count(proved: Proved) -> int:
+    return len(proved.rows) if proved.members is None else proved.members
 
 
 _KINDS = {"Negative": "absent", "Condition": "condition"}

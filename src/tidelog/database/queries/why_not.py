@@ -140,7 +140,12 @@ def _reason(literal: ir.Literal, text: str, attempt: FailedMatch, describe: Desc
     match literal:
         case ir.Positive(atom):
             kind = hidden_kind(program, atom.relation)
-            said = f"nothing reaches `{text}`" if kind in ("groups", "inspect") else f"there is no {text}"
+            if kind in ("groups", "inspect", "total"):
+                values = {name: value for name, value in attempt.values.items() if name in _mentioned(literal)}
+                wanted = describe.bindings(values, types)
+                said = f"nothing reaches `{text}`" + (f" with {wanted}" if wanted else "")
+            else:
+                said = f"there is no {text}"
         case ir.Negative():
             said = f"`{text}` does not hold: the row is there"
         case ir.Assign(variable) if variable.name in attempt.instead and variable.name in attempt.values:

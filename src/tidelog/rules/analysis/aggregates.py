@@ -70,7 +70,7 @@ def with_aggregates(
     """Does the same for some of the rules of a program; `others` are the rest, which stay as they are."""
     from tidelog.rules.show import show_rule
 
-    grouping = {rule.head.relation: rule for rule in rules if rule.group is not None and not rule.group.weighted}
+    grouping = {rule.head.relation: rule for rule in rules if rule.group is not None and _is_group(rule.group)}
     if not grouping:
         return dict(relations), tuple(rules)
     inside = _in_recursion((*rules, *others))
@@ -103,6 +103,11 @@ def with_aggregates(
         kept = tuple(ir.Column(f"a{place}", each.variable.type) for place, each in enumerate(found.aggregates))
         changed_relations[name] = replace(relations[name], columns=(*columns, *kept))
     return changed_relations, tuple(changed.values())
+
+
+def _is_group(group: ir.Group) -> bool:
+    """True if there is a group as a value, and nobody reads its weights."""
+    return group.aggregates is None and not group.weighted
 
 
 def _in_recursion(rules: Sequence[ir.Rule]) -> dict[str, int]:

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tidelog.check.program import TypedProgram
+from tidelog.check.program import GroupBy, RowAggregates, TypedProgram
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError, UsageError
 from tidelog.diagnostics.report import Diagnostic, Label
 from tidelog.diagnostics.spans import Span
+from tidelog.rules.analysis.aggregates import aggregates
+from tidelog.rules.analysis.dropped_duplicates import dropped_duplicates
 from tidelog.rules.analysis.expression_direction import NotMonotoneError
 from tidelog.rules.analysis.fixed_keys import has_fixed_keys
 from tidelog.rules.analysis.monotone import find_monotone
@@ -41,12 +43,15 @@ def group_warnings(typed: TypedProgram, rules: RuleProgram) -> TypedProgram:
     return replace(typed, warnings=tuple(_judged(typed.warnings, rules)))
 
 
-def group_warnings_of_typed(typed: TypedProgram) -> TypedProgram:
-    """Does the same for a program that may lack extern functions."""
-    if not typed.warnings:
+def warnings_of_typed(typed: TypedProgram) -> TypedProgram:
+    """Returns a program that may lack extern functions with the warnings of `check` that still hold, and with those of
+    `dropped_duplicates`."""
+    if not any(isinstance(literal, GroupBy | RowAggregates) for rule in typed.rules for literal in rule.body):
         return typed
     try:
-        return group_warnings(typed, weights(stratify(lower_program(typed, Options(), to_run=False))))
+        rules = lower_program(typed, Options(), to_run=False)
+        typed = group_warnings(typed, weights(stratify(rules)))
+        return dropped_duplicates(typed, aggregates(rules, Options()))
     except (ProgramError, UsageError):
         return typed
 

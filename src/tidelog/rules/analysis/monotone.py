@@ -148,6 +148,8 @@ class _Search:
 
     def _aggregated(self, name: str, group: ir.Group) -> NotMonotoneError:
         """Makes the error for a group of which a sum or a count is kept; its span is that of the expression."""
+        if group.of_rows:
+            return NotMonotoneError(group.atom.span, "only a `min` or `max` of one value can be monotone")
         kept = {each.variable.name for each in group.aggregates or ()}
         for rule in self._rules:
             for literal in rule.body if any(atom.relation == name for atom in rule.positives) else ():

@@ -12,7 +12,8 @@ groups whose keys are part of one another: levels of detail, as the leapfrog pap
 Two groups have the same members if their values and the literals before `group_by` are equal up to the names of
 variables. Key columns are ordered so that each key of a chain is a prefix of the next. Only the rules that a program
 has from the start share groups: a rule added later must not depend on one that may be removed. Aggregates that may fail
-are shared only where all the groups have them: a removed rule must not fail any more.
+are shared only where all the groups have them: a removed rule must not fail any more. Aggregates over rows share
+nothing: their members tell all combinations of rows apart, and mostly are a copy that nobody stores.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def _find_levels(
     stands_for: dict[str, _Shared] = {}
     for rule in rules:
         group = rule.group
-        if group is None or group.aggregates is None:
+        if group is None or group.aggregates is None or group.of_rows:
             continue
         members = made_by[group.atom.relation]
         grouped, keys = _grouped(members, group, relations)

@@ -65,7 +65,7 @@ def with_split_values(
     changed_relations, changed = dict(relations), {rule.id: rule for rule in rules}
     for rule in rules:
         grouping = grouped.get(rule.head.relation, [])
-        if not grouping or any(each.group is None or each.group.aggregates is None for each in grouping):
+        if not grouping or not all(map(_is_split, grouping)):
             continue
         made = _tuple_of(rule)
         if made is None:
@@ -81,6 +81,11 @@ def with_split_values(
             changed[each.id] = _shown(split)
             changed_relations[each.head.relation] = _group_columns(relations[each.head.relation], split)
     return changed_relations, tuple(changed.values())
+
+
+def _is_split(rule: Rule) -> bool:
+    """True for aggregates of one value, which may be a tuple; those over rows have the columns that they need."""
+    return rule.group is not None and rule.group.aggregates is not None and not rule.group.of_rows
 
 
 def _shown(rule: Rule) -> Rule:

@@ -18,6 +18,7 @@ from tidelog.diagnostics.spans import Span
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import compile_scalar
 from tidelog.rules import ir
+from tidelog.rules.lower.row_aggregates import lower_row_aggregates
 from tidelog.types import BOOL, Type
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class RuleLowering:
                 self._unfold(pattern, expression, each=True)
             case program.GroupBy():
                 raise AssertionError("see `group`")
+            case program.RowAggregates():
+                self._row_aggregates(literal)
             case program.Inspect(expression):
                 self._inspect(expression, literal.span)
 
@@ -209,6 +212,12 @@ class RuleLowering:
         self._lowering.hide(groups, columns, (*keys, group), (ir.Group(atom, group, plain, reads_weights),))
         self._body = [ir.Positive(ir.Atom(groups, (*keys, group), literal.span))]
         self._bound = {variable.name: variable.type for variable in (*keys, group)}
+
+    def _row_aggregates(self, literal: program.RowAggregates) -> None:
+        """Everything so far becomes the body of a hidden relation, whose rows are aggregated."""
+        lowered = lower_row_aggregates(self._lowering, self._head, self._body, literal, self._fresh_variable)
+        self._body = list(lowered.body)
+        self._bound = {variable.name: variable.type for variable in lowered.variables}
 
     def _inspect(self, expression: typed.Expression, span: Span) -> None:
         """Everything so far becomes the body of a hidden relation, whose changes are shown."""

@@ -34,6 +34,7 @@ from tidelog.rules import ir
 from tidelog.rules.analysis.weights import reads_weights
 from tidelog.rules.lower.body import RuleLowering
 from tidelog.rules.lower.singleton import with_singleton
+from tidelog.types import U64
 from tidelog.values import Definitions
 
 _WEIGHT, _TIME = "ddlog_weight", "ddlog_timestamp"
@@ -252,6 +253,15 @@ class Lowering:
         atom = ir.Atom(name, terms, _span_of(body, span))
         self._hidden.append((atom, body, atom.span))
 
+    def hide_more(self, name: str, terms: tuple[ir.Term, ...], body: tuple[ir.Literal, ...]) -> None:
+        """Adds another rule to a hidden relation."""
+        atom = ir.Atom(name, terms, _span_of(body, self._relations[name].span))
+        self._hidden.append((atom, body, atom.span))
+
+    def relation(self, name: str) -> ir.Relation:
+        """Returns a relation, declared or hidden."""
+        return self._relations[name]
+
     def fresh_name(self, relation: str, kind: str) -> str:
         """Returns a name for a hidden relation made for one place in the program."""
         return f"{relation}#{kind}{len(self._hidden)}"
@@ -269,6 +279,18 @@ class Lowering:
                 terms[place] = variable
             self.hide(name, columns, variables, (ir.Positive(ir.Atom(atom.relation, tuple(terms), atom.span)),))
         return ir.Atom(name, tuple(atom.terms[place] for place in kept), atom.span)
+
+    def distinct(self, relation: str) -> str:
+        """Returns a hidden relation with the rows of a set, each with the weight 1, whatever others ask of the set."""
+        name = f"{relation}#distinct"
+        if name not in self._projections:
+            self._projections.add(name)
+            columns = self._relations[relation].columns
+            variables = tuple(ir.Variable(column.name, column.type) for column in columns)
+            atom = ir.Atom(relation, variables, self._relations[relation].span)
+            group = ir.Group(atom, ir.Variable("g#", U64), plain=False, aggregates=(), parts=0, of_rows=True)
+            self.hide(name, columns, variables, (group,))
+        return name
 
     def finish(self) -> tuple[Mapping[str, ir.Relation], tuple[ir.Rule, ...]]:
         from tidelog.rules.show import show_rule

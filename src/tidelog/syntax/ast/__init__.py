@@ -15,6 +15,8 @@ the tree either: `comments` finds them, `format` gives them back. Where things a
   `Assign(Annotation(VariableDeclaration, T), e)`. As a literal of a rule it is an `Assignment`; any other pattern on
   the left makes a `Destructuring`, or a `FlatMap`.
 - **`group_by`** is a call: `Call(Variable("group_by"), (e, k))` or `MethodCall(e, Name("group_by"), (k,))`.
+- **`by`** behind a value on the right of a `=` makes a `RowAggregates`, whatever the value is: `check` knows what may
+  stand there. Elsewhere `by`, `sum`, `count` and the like are names as all others.
 - **Blocks** `{a; b}` are `Block` expressions, also around a single expression; the body of a function in braces is one.
 - **Statements** are of imperative rules only (`ForStatement` is an item); inside functions everything is an expression.
 - **Flags** (`bare`, `bars`, `equals`) only tell two spellings of one meaning apart; the `spelling` of a literal, which

@@ -83,13 +83,25 @@ class Aggregate(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class RowAggregates(Node):
+    """`pattern = value by (keys)`: the value is a call like `sum(e)`, or a tuple of such calls.
+
+    A key is a variable, or an `Assign` of a new one. `check` refuses whatever else stands in these places.
+    """
+
+    pattern: Expression
+    value: Expression
+    keys: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Inspect(Node):
     """`Inspect expression`"""
 
     expression: Expression
 
 
-Literal = Positive | Negative | Condition | Assignment | Destructuring | FlatMap | Aggregate | Inspect
+Literal = Positive | Negative | Condition | Assignment | Destructuring | FlatMap | Aggregate | RowAggregates | Inspect
 
 
 @dataclass(frozen=True, slots=True)

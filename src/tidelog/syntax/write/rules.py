@@ -74,6 +74,9 @@ class RuleWriter(ExpressionWriter):
                 listed = ", ".join(key.name for key in keys)
                 call = (f"{function.text}", self.in_parentheses(value))
                 return (f"var {variable.text} = Aggregate(({listed}), ", *call, ")")
+            case ast.RowAggregates(pattern, value, keys):
+                listed_keys = self.page.listed("(", keys, ")", self.expression, end=literal.span.end)
+                return (self._pattern(pattern), " = ", self.expression(value, BINARY), " by ", listed_keys)
             case ast.Inspect(expression):
                 return ("Inspect ", self.expression(expression))
 

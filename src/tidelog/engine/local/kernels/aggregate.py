@@ -2,11 +2,12 @@
 
 A pass reads the members one after the other and changes the state of their groups. The aggregates are instructions:
 
-    SUM    totals[group] += weight * word
+    SUM    totals[group] += weight * ((word >> shift) & mask)
     LEAST  best[group] = the line that comes first by some columns, then by others (MOST: last by the former)
 
 A line that is deleted and was the best one makes its group lost: it must be read again. The words of a column are
-compared after `^ flip`, which puts unsigned words of 64 bits in order.
+compared after `^ flip`, which puts unsigned words of 64 bits in order. The mask of a SUM stands in the place of the
+flip, and its shift in that of the keys: two SUMs, of the halves of a word, have its exact sum.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def accumulate(wave, codes, first, end, weight, lowest, highest, program, totals
         for i in range(program.shape[0]):
             target = program[i, TARGET]
             if program[i, OP] == SUM:
-                totals[group, target] += weight * wave[line, program[i, OPERANDS]]
+                word = wave[line, program[i, OPERANDS]]
+                totals[group, target] += weight * ((word >> program[i, KEYS]) & program[i, OPERANDS + 1])
                 continue
             known = best[group, target]
             if weight > 0:

@@ -14,6 +14,7 @@ from typing import Any
 
 from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.queries.committed_view import CommittedView
+from tidelog.engine.local.queries.contributions import largest_contributions
 from tidelog.engine.local.queries.match_rule import Matcher, unify
 from tidelog.engine.local.queries.min_proof_height import MinProofHeights
 from tidelog.engine.local.queries.shortest_proof import Key, Node, height_of, search
@@ -23,7 +24,7 @@ from tidelog.engine.local.strata.materialized import TransformStratum
 from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
 from tidelog.engine.local.strata.weighted import WeightedStratum
 from tidelog.engine.proof import Origin, Proof, Proved
-from tidelog.rules.ir import Positive, Rule, Variable
+from tidelog.rules.ir import Group, Positive, Rule, Variable
 from tidelog.rules.variables import variable_types
 
 # Most derivations that the search for the shortest proof looks at: some seconds of work.
@@ -149,11 +150,28 @@ class Explainer:
         assert rule.group is not None
         keys = tuple(range(sum(isinstance(term, Variable) for term in rule.group.atom.terms)))
         members = self.committed.find(rule.group.atom.relation, keys, row[: len(keys)])
+        if rule.group.of_rows:
+            return self._of_rows(key, rule, rule.group, dict(members))
         start = len(keys) + rule.group.finer
         # Of members that only a finer key tells apart, one stands for all.
         own = {member[start:]: member for member, weight in members if weight > 0}
         premises = tuple((0, (rule.group.atom.relation, member)) for member in own.values())
         return Node(key, Origin.GROUP, rule, premises)
+
+    def _of_rows(self, key: Key, rule: Rule, group: Group, members: Mapping[Row, int]) -> Node:
+        """Returns the node of an aggregate over rows, which rests on its largest contributions."""
+        there = {member: weight for member, weight in members.items() if weight > 0}
+        committed = self.committed
+        columns = self._program.relations[group.atom.relation].columns
+        decoders = [committed.values.decoder(column.type) for column in columns]
+
+        def values(member: Row) -> list[Any]:
+            return [decode(word) for decode, word in zip(decoders, member)]
+
+        largest = largest_contributions(group, {each: values(each) for each in there}, there)
+        premises = tuple((0, (group.atom.relation, member)) for member in largest)
+        count = sum(there.values()) if group.weighted else len(there)
+        return Node(key, Origin.GROUP, rule, premises, members=count)
 
     def _derivations(self, key: Key, below: int | None, within: int | None = None) -> Iterator[Node]:
         relation, row = key
@@ -209,6 +227,7 @@ class Explainer:
             tuple((place, numbers[key]) for place, key in node.premises),
             committed.weight(relation, row),
             derivations,
+            node.members,
         )
 
 

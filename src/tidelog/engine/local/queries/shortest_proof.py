@@ -23,7 +23,8 @@ Key = tuple[str, Row]
 class Node:
     """One derivation of a row. `premises` are the rows that it rests on, with the places of their literals.
 
-    By a rule, `words` are those of its variables, and `weight` is the product of the weights of the premises.
+    By a rule, `words` are those of its variables, and `weight` is the product of the weights of the premises. A group
+    that shows only some of its `members` has their number.
     """
 
     key: Key
@@ -32,6 +33,7 @@ class Node:
     premises: tuple[tuple[int, Key], ...] = ()
     words: Mapping[str, int] = field(default_factory=dict)
     weight: int = 1
+    members: int | None = None
 
     @property
     def depth(self) -> int:

@@ -8,7 +8,7 @@ groups of a stream are a stream. The row may have aggregates of the group instea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,9 +17,9 @@ import numpy as np
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.weighted_table import Bag, Row, Tables
-from tidelog.engine.local.strata.aggregates.small_group import aggregate_whole
+from tidelog.engine.local.strata.aggregates.small_group import SumOverflowError, aggregate_whole
 from tidelog.engine.local.strata.materialized import Facts, MaterializedStratum
-from tidelog.rules.ir import Group, Relation, Variable
+from tidelog.rules.ir import Aggregate, Group, Relation, Variable
 from tidelog.values import Group as GroupValue
 
 
@@ -28,10 +28,15 @@ def _at_once() -> None:
 
 
 class Grouping:
-    """Makes groups of a rule `G(k, …, g) :- group of H(k, …, value)`."""
+    """Makes groups of a rule `G(k, …, g) :- group of H(k, …, value)`.
+
+    Where it `is_lenient`, a sum that does not fit into its type is 0, and `overflow` says so.
+    """
 
     def __init__(self, literal: Group, relations: Mapping[str, Relation], values: Values) -> None:
         self.literal = literal
+        self.is_lenient = False
+        self.overflow: SumOverflowError | None = None
         self.keys = tuple(range(sum(isinstance(term, Variable) for term in literal.atom.terms)))
         types = [column.type for column in relations[literal.atom.relation].columns]
         self._decoders = [values.decoder(type_) for type_ in types]
@@ -54,12 +59,24 @@ class Grouping:
         if self.literal.aggregates is not None:
             parts = self.literal.parts
             values = [each[-1] if parts == 1 else tuple(each[-parts:]) for each, _ in items]
-            made = (aggregate_whole(each, own_key, values) for each in self.literal.aggregates)
+            weights = [weight for _, weight in items] if self.literal.weighted else None
+            made = (self._aggregated(each, own_key, values, weights) for each in self.literal.aggregates)
             return (*first[:count], *(encode(value) for encode, value in zip(self._encoders, made)))
         weighted = self.literal.weighted
         pairs = [(values[-1], weight if weighted else 1) for values, weight in items]
         group = GroupValue(own_key[0] if self.literal.plain else own_key, pairs)
         return (*first[:count], self._encode(group))
+
+    def _aggregated(
+        self, aggregate: Aggregate, key: tuple[Any, ...], values: Sequence[Any], weights: Sequence[int] | None
+    ) -> Any:
+        try:
+            return aggregate_whole(aggregate, key, values, weights)
+        except SumOverflowError as error:
+            if not self.is_lenient:
+                raise
+            self.overflow = error
+            return 0
 
     def key_values(self, row: Row) -> tuple[Any, ...]:
         """Returns the values of the keys of a row, as Python has them."""

@@ -9,13 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import EvaluationError
 from tidelog.diagnostics.spans import Span
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.storage.weighted_table import Row
+from tidelog.engine.local.strata.aggregates.small_group import SumOverflowError
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.functions.scalar import ScalarFunction
 from tidelog.maintain.switch import Meter
 from tidelog.rules.ir import Rule, Transform
+from tidelog.values import record_text
 from tidelog.values.structs import field_values
 
 Facts = dict[int, tuple[Words, Words]]
@@ -67,11 +71,25 @@ class MaterializedStratum(LocalStratum, ABC):
 
     @contextmanager
     def guarded(self, rule: Rule) -> Iterator[None]:
-        """Turns a division by zero in the block into an error of this rule."""
+        """Turns a division by zero, or a sum that is too large, into an error of this rule."""
         try:
             yield
         except ZeroDivisionError:
             raise self.division(rule) from None
+        except SumOverflowError as error:
+            raise self.sum_overflow(rule, error) from None
+
+    def sum_overflow(self, rule: Rule, error: SumOverflowError) -> EvaluationError:
+        """Returns the error for a sum that does not fit into its type."""
+        place = rule.span if rule.group is None else rule.group.atom.span
+        columns, definitions = self.program.relations[rule.head.relation].columns, self.program.functions.definitions
+        key = ", ".join(record_text(value, each.type, definitions) for value, each in zip(error.key, columns))
+        where = f" of the key ({key})" if key else ""
+        return EvaluationError(
+            f"the sum{where} does not fit into `{error.type}`, in `{place.text}` at {place}; the last commit is intact",
+            code=Code.SUM_OVERFLOW,
+            help="a wider type has room for it, for example `var x: bigint = sum(…) by (…)`",
+        )
 
 
 class TransformStratum(MaterializedStratum):

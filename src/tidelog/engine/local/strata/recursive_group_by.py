@@ -3,6 +3,9 @@
 All relations of the stratum take each step together; hidden relations (members, groups) are made within a round. A
 touched stratum is derived from scratch. Rounds that return to an earlier state before a fixed point would never end:
 that is an error. A rule with `#[max_rounds = n]` ends them after n rounds, at a fixed point or not.
+
+A sum that is too large for its type is an error if it is one at the end. Before that it may be a sum of rows that later
+rounds take away. Without a cycle no row takes more rounds than there are rows, so after these it is an error at once.
 """
 
 from __future__ import annotations
@@ -57,6 +60,8 @@ class RoundsStratum(MaterializedStratum):
             for rule in self.stratum.rules
             if rule.group is not None
         }
+        for grouping in self._groupings.values():
+            grouping.is_lenient = True
         hidden = {name for name in self.relations if self.program.relations[name].role is Role.HIDDEN}
         order: TopologicalSorter[str] = TopologicalSorter({name: set() for name in hidden})
         for rule in self.stratum.rules:
@@ -85,10 +90,12 @@ class RoundsStratum(MaterializedStratum):
         last = min((rule.max_rounds for rule in self.stratum.rules if rule.max_rounds), default=NO_LIMIT)
         seen: set[int] = set()
         suspected: dict[str, Bag] | None = None
-        rounds = 0
+        rounds, most_rounds = 0, NO_LIMIT
         for table in self._own.values():
             table.replace({})
         while rounds < last:
+            for grouping in self._groupings.values():
+                grouping.overflow = None
             for name in self._hidden:
                 self._own[name].replace(self._derived(name))
             states = {
@@ -98,6 +105,10 @@ class RoundsStratum(MaterializedStratum):
             if all(states[name] == self._own[name].weights for name in self._visible):
                 break
             rounds += 1
+            if any(grouping.overflow for grouping in self._groupings.values()):
+                most_rounds = min(most_rounds, rounds + sum(map(len, states.values())))
+                if rounds > most_rounds:
+                    break
             self.watch.rounds(rounds, self._renewing)
             for name, rows in states.items():
                 self.watch.rows(name, len(rows), partial(self._renewing, name))
@@ -110,12 +121,20 @@ class RoundsStratum(MaterializedStratum):
             seen.add(mark)
             for name, rows in states.items():
                 self._own[name].replace(rows)
+        self._refuse_overflow()
         self.rounds_taken = rounds
         facts: Facts = {}
         for name, table in self._own.items():
             number = self.numbers[name]
             facts |= self.exchange(number, self.rows_to_words(list(table.weights), self.catalog.stores[number].columns))
         return facts
+
+    def _refuse_overflow(self) -> None:
+        """Raises EvaluationError if a sum of the last round is too large for its type."""
+        for rule in self.stratum.rules:
+            overflow = self._groupings[rule.id].overflow if rule.group is not None else None
+            if overflow is not None:
+                raise self.sum_overflow(rule, overflow)
 
     def is_given(self, name: str, row: Row) -> bool:
         """True if a row is an input fact of the committed state."""

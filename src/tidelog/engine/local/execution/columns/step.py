@@ -75,7 +75,26 @@ def compile_value(expression: typed.Expression, functions: CompiledFunctions) ->
 
 def compile_pattern(unfold: Unfold, functions: CompiledFunctions) -> ColumnStep | str:
     """Returns the step that takes values apart, or lists the items of collections; or what in it needs Python."""
-    return _step(lambda compiler: compiler.unfold(unfold.pattern, unfold.expression, each=unfold.each), functions)
+
+    def make(compiler: ColumnCompiler) -> Run:
+        run = compiler.unfold(unfold.pattern, unfold.expression, each=unfold.each)
+        return _numbered(run) if unfold.numbered else run
+
+    return _step(make, functions)
+
+
+def _numbered(run: Run) -> Run:
+    """Returns the step with one more column: the number of each item among those of the same row."""
+
+    def run_and_number(frame: Frame) -> tuple[Places | None, list[Column]]:
+        places, columns = run(frame)
+        if places is None:
+            return None, [*columns, np.zeros(frame.count, dtype=np.int64)]
+        first = np.flatnonzero(np.diff(places, prepend=-1))
+        lengths = np.diff(first, append=len(places))
+        return places, [*columns, np.arange(len(places)) - np.repeat(first, lengths)]
+
+    return run_and_number
 
 
 def _step(make: Callable[[ColumnCompiler], Run], functions: CompiledFunctions) -> ColumnStep | str:

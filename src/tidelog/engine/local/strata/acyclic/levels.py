@@ -230,8 +230,7 @@ class _LevelGroup(AggregateStratum):
         sizes = np.bincount(codes, minlength=len(rows)).astype(np.int32)
         if not sizes.all():
             raise self._broken()
-        with self.guarded(self.rule):
-            self.fill(rows, sizes, codes, lines)
+        self.fill(rows, sizes, codes, lines)
         return rows
 
     def _members_of(self, rows: Words) -> tuple[Numbers, Numbers]:

@@ -32,6 +32,7 @@ from tidelog.engine.local.strata.acyclic.propagate import CycleError, GivenUpErr
 from tidelog.engine.local.strata.acyclic.rows_below import RowsBelow
 from tidelog.engine.local.strata.acyclic.rows_by_depth import StoredRows
 from tidelog.engine.local.strata.acyclic.scratch_rows import DividedError
+from tidelog.engine.local.strata.aggregates.small_group import SumOverflowError
 from tidelog.engine.local.strata.materialized import Facts
 from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
 from tidelog.maintain.switch import SKIPS_IN_A_ROW, Decision, Meter, Switch, Touched, events_of
@@ -45,6 +46,7 @@ BY_LEVELS = "full recompute, level by level"
 UPDATED = "no row depends on itself: incremental update"
 CYCLE = "a row depends on itself"
 DIVIDED = "a division by zero was met"
+OVERFLOWED = "a sum was too large for its type"
 LIMITED = "`max_rounds` counts rounds"
 # Fewer rows below are derived row by row: that costs less than to plan the levels.
 FEW_ROWS = 1000
@@ -127,6 +129,10 @@ class AcyclicStratum(RoundsStratum):
             # Only the rounds know which of their values fail.
             self._roll_back_levels()
             return self._in_rounds(DIVIDED)
+        except SumOverflowError:
+            # It may have been a sum on the way to another one.
+            self._roll_back_levels()
+            return self._in_rounds(OVERFLOWED)
 
     def commit(self) -> None:
         if self._levels is not None:

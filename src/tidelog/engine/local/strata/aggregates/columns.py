@@ -114,8 +114,8 @@ class Columns:
 
     def number(self, aggregate: Aggregate) -> int:
         """Returns the column of the numbers that an aggregate adds; the words of floats are their bits."""
-        if aggregate.of is None:
-            column = self.first_part
+        if aggregate.of is None or isinstance(aggregate.of, typed.Var):
+            column = self.first_part if aggregate.of is None else self.part(aggregate)
             if is_word(self.types[column]):
                 return column
             return self._add(_Floats(column))

@@ -22,14 +22,14 @@ import numpy as np
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.strata.aggregates.accumulators import FloatTotal, Part, Total, ValueOrder, WordOrder, total_of
 from tidelog.engine.local.strata.aggregates.distinct import Distinct
-from tidelog.engine.local.strata.aggregates.small_group import reader, wrapped
+from tidelog.engine.local.strata.aggregates.small_group import fitting, reader, wrapped
 from tidelog.functions.scalar import ScalarFunction
 from tidelog.rules.ir import Aggregate, AggregateKind
 from tidelog.types import FloatType, Type, is_word
 
 Row = tuple[int, ...]
 _Result = Callable[["GroupState"], int]
-_TOTALS = (AggregateKind.SUM, AggregateKind.COUNT_IF)
+_TOTALS = (AggregateKind.SUM, AggregateKind.TOTAL, AggregateKind.COUNT_IF)
 _OF_THE_VALUES = (AggregateKind.MIN, AggregateKind.MAX, AggregateKind.JOIN)
 _LEAST = (AggregateKind.MIN, AggregateKind.ARG_MIN)
 _ENDS = (*_LEAST, AggregateKind.MAX, AggregateKind.ARG_MAX)
@@ -100,6 +100,8 @@ class Shape:
         def total(state: GroupState) -> int:
             part = state.parts[place]
             assert isinstance(part, Total)
+            if aggregate.kind is AggregateKind.TOTAL:
+                return encode(fitting(part.total, type_, state.key))
             return encode(wrapped(part.total, type_))
 
         return total

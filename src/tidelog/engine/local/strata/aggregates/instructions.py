@@ -15,7 +15,8 @@ from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.threads import ThreadPool
 from tidelog.engine.local.kernels import aggregate as kernels
 from tidelog.engine.local.strata.aggregates.columns import Columns, Operand
-from tidelog.plan.aggregate_ways import Way, way_of
+from tidelog.engine.local.strata.aggregates.wide_sums import halves_of
+from tidelog.plan.aggregate_ways import Way, added_type, way_of
 from tidelog.rules.ir import Aggregate, AggregateKind
 from tidelog.types import BitType, SignedType, Type
 
@@ -28,19 +29,26 @@ SHARED_FROM = 1 << 17
 """From so many members on, all threads share a pass."""
 
 
+_ALL = -1  # the mask of a whole word
 _OF_PARTS = (AggregateKind.MIN, AggregateKind.MAX)
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """One aggregate: its way, its place among those of the same way, the column that it takes from members, if it is
-    one (for an EXACT one, of its numbers), and the columns that it compares."""
+    one (for an EXACT or WIDE one, of its numbers), and the columns that it compares. The place of a sum is that of its
+    first total; a WIDE one may have two."""
 
     aggregate: Aggregate
     way: Way
     place: int
     column: int = -1
     compared: frozenset[int] = frozenset()
+
+    @property
+    def totals(self) -> slice:
+        """The totals of a WIDE sum, one for each half."""
+        return slice(self.place, self.place + len(halves_of(added_type(self.aggregate))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ class Instructions:
 
     def __init__(self, aggregates: Sequence[Aggregate], columns: Columns) -> None:
         self.kept: list[Kept] = []
-        counts = dict.fromkeys(Way, 0)
+        counts, totals = dict.fromkeys(Way, 0), 0
         codes: list[list[int]] = []
         for each in aggregates:
             way = way_of(each)
@@ -65,7 +73,13 @@ class Instructions:
             counts[way] += 1
             column, compared = -1, frozenset[int]()
             if way is Way.TOTAL:
-                codes.append([kernels.SUM, place, 0, 0, columns.number(each), 0])
+                place = totals
+                totals += 1
+                codes.append([kernels.SUM, place, 0, 0, columns.number(each), _ALL])
+            elif way is Way.WIDE:
+                place, column, halves = totals, columns.number(each), halves_of(added_type(each))
+                totals += len(halves)
+                codes += [[kernels.SUM, place + i, half.shift, 0, column, half.mask] for i, half in enumerate(halves)]
             elif way is Way.BEST:
                 codes.append(_order(each, place, columns))
                 compared = frozenset(codes[-1][kernels.OPERANDS :: 2])
@@ -76,7 +90,7 @@ class Instructions:
                 column = columns.number(each)
             self.kept.append(Kept(each, way, place, column, compared))
         self.bests = counts[Way.BEST]
-        self._totals = counts[Way.TOTAL]
+        self._totals = totals
         self.is_exact = bool(counts[Way.EXACT])
         self.is_whole = bool(counts[Way.WHOLE])
         width = max([kernels.OPERANDS, *map(len, codes)])

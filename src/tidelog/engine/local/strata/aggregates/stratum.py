@@ -33,7 +33,9 @@ from tidelog.engine.local.strata.aggregates.columns import Columns, Partial
 from tidelog.engine.local.strata.aggregates.group_state import Done, GroupState, Shape
 from tidelog.engine.local.strata.aggregates.group_table import GroupTable, Numbers
 from tidelog.engine.local.strata.aggregates.instructions import Flags, Instructions, Kept, wrapped
+from tidelog.engine.local.strata.aggregates.small_group import SumOverflowError
 from tidelog.engine.local.strata.aggregates.value_counts import ValueCounts
+from tidelog.engine.local.strata.aggregates.wide_sums import add_halves
 from tidelog.engine.local.strata.group_by import Grouping, GroupStratum
 from tidelog.engine.local.strata.materialized import Facts
 from tidelog.maintain.switch import Meter
@@ -130,7 +132,7 @@ class AggregateStratum(GroupStratum):
     def _counts_values(self) -> bool:
         """True if it matters how many members have a value: for counts and totals, but not for an order."""
         ways = {kept.way for kept in self._instructions.kept}
-        return self._shape.is_distinct and not self._is_read_again and bool(ways & {Way.COUNT, Way.TOTAL})
+        return self._shape.is_distinct and not self._is_read_again and bool(ways & {Way.COUNT, Way.TOTAL, Way.WIDE})
 
     def _has_only_facts(self) -> bool:
         return True
@@ -298,6 +300,8 @@ class AggregateStratum(GroupStratum):
                     rows[:, column] = sizes
                 case Way.TOTAL:
                     rows[:, column] = wrapped(found.totals[:, kept_here.place], kept_here.aggregate.variable.type)
+                case Way.WIDE:
+                    rows[:, column] = self._wide_sums(rows, None, found.totals, kept_here)
                 case Way.BEST:
                     rows[:, column] = self._values_at(wave, found.best[:, kept_here.place], kept_here, order)
                 case _:
@@ -325,6 +329,15 @@ class AggregateStratum(GroupStratum):
         columns = np.array([place if order is None else order[place] for place in places], dtype=np.int64)
         parts = wave[np.ix_(lines, columns)]
         return self.values.encode(self._shape.decode(parts), kept.aggregate.variable.type)
+
+    def _wide_sums(self, rows: Words, old: Words | None, totals: Words, kept: Kept) -> Words:
+        """Returns exact sums, by group. Raises SumOverflowError for the first one that its type does not hold."""
+        type_ = kept.aggregate.variable.type
+        words, overflows = add_halves(old, totals[:, kept.totals], type_)
+        if overflows.any():
+            key = tuple(rows[int(np.argmax(overflows)), : self._columns.keys].tolist())
+            raise SumOverflowError(type_, self._grouping.key_values(key))
+        return words
 
     def _exact_sums(self, bits: Words, codes: Numbers, groups: int, kept: Kept) -> Words:
         """Returns the exact sums of floating-point numbers, by group."""
@@ -406,6 +419,9 @@ class AggregateStratum(GroupStratum):
                 rows[:, column] = old[:, column] + new - gone
             elif kept.way is Way.COUNT:
                 rows[:, column] = sizes
+            elif kept.way is Way.WIDE:
+                before_this = np.where(self._table.touched.is_old, old[:, column], 0)
+                rows[:, column] = self._wide_sums(rows, before_this, found.totals, kept)
             elif kept.way is Way.TOTAL:
                 total = old[:, column] + found.totals[:, kept.place]
                 rows[:, column] = wrapped(total, kept.aggregate.variable.type)
