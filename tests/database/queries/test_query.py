@@ -162,3 +162,25 @@ def test_a_query_does_not_look_at_the_rules_of_the_program_again() -> None:
         finally:
             check_rule._Checking = original  # type: ignore[misc]
     assert len(checked) == 1
+
+
+SALES = "input relation Sale(id: u32, shop: string, price: u64)"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Sale(i, s, p), var t = sum(p) by (s)", [("a", 20), ("b", 5)]),
+        ("Sale(i, s, p), var t = sum(p) by ()", [(25,)]),
+        ("Sale(i, s, p), p > 100, (var t, var n) = (sum(p), count()) by ()", [(0, 0)]),
+        ("Sale(i, s, p), p > 100, var t = max(p) by ()", []),
+        ("Sale(i, $shop, p), var t = sum(p * $times) by (i)", [(1, 20), (2, 20)]),
+    ],
+)
+def test_aggregates_over_rows_work_as_in_a_rule(text: str, expected: list[tuple[object, ...]]) -> None:
+    given = {"shop": "a", "times": 2}
+    params = {name: value for name, value in given.items() if f"${name}" in text}
+    with tidelog.compile(SALES).open() as db:
+        with db.transaction() as tx:
+            tx.insert("Sale", [(1, "a", 10), (2, "a", 10), (3, "b", 5)])
+        assert sorted(db.query(text, params=params or None)) == expected

@@ -48,7 +48,7 @@ class Query:
 
     rule: Rule
     answer: Relation
-    hidden: Mapping[str, Rule]
+    hidden: Mapping[str, tuple[Rule, ...]]
     relations: Mapping[str, Relation]
     functions: CompiledFunctions
 
@@ -74,10 +74,13 @@ class _QueryLowering(Lowering):
         answer = Relation(NAME, columns, Role.HIDDEN, rule.span)
         join = next((str(each.value) for each in rule.attributes if each.name == "join"), "")
         query = Rule(-1, Atom(NAME, variables, rule.span), flat.body, rule.span.text, rule.span, join)
-        hidden = {head.relation: Rule(-1, head, body, rule.span.text, span, join) for head, body, span in self._hidden}
+        hidden: dict[str, tuple[Rule, ...]] = {}
+        for head, body, span in self._hidden:
+            made = Rule(-1, head, body, rule.span.text, span, join)
+            own = _with_values(made, parameters) if parameters else made
+            hidden[head.relation] = (*hidden.get(head.relation, ()), own)
         if parameters:
             query = _with_values(query, parameters)
-            hidden = {name: _with_values(each, parameters) for name, each in hidden.items()}
         return Query(query, answer, hidden, {**self._relations, NAME: answer}, self.functions)
 
 

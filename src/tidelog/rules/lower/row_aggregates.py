@@ -140,19 +140,24 @@ class _Rows:
         self, body: tuple[ir.Literal, ...], keys: Sequence[ir.Variable], wanted: Sequence[_Wanted]
     ) -> tuple[tuple[ir.Literal, ...], list[_Wanted]]:
         """Returns the body with an assignment for each expression that has to be a column of the members: what is
-        compared, and what might have another value when it is computed again."""
+        compared, what might have another value when it is computed again, and what reads a parameter of a query."""
         computed: list[ir.Literal] = []
         made: list[_Wanted] = []
         for each in wanted:
             of = each.of
             is_column = isinstance(of, typed.Var) and of.name not in {key.name for key in keys}
             is_compared = each.kind in (ir.AggregateKind.MIN, ir.AggregateKind.MAX)
-            if of is not None and not is_column and (is_compared or self._lowering.functions.has_side_effects(of)):
+            if of is not None and not is_column and (is_compared or self._may_differ(of)):
                 variable = self._fresh(of.type, "e#")
                 computed.append(ir.Assign(variable, of))
                 of = _var(variable, of.span)
             made.append(replace(each, of=of))
         return (*body, *computed), made
+
+    def _may_differ(self, of: typed.Expression) -> bool:
+        """True if an expression may have another value, or none, when it is computed behind the members."""
+        is_parameter = any(name.startswith("$") for name in typed.variables(of))
+        return is_parameter or self._lowering.functions.has_side_effects(of)
 
     def _aggregate(
         self, place: int, wanted: _Wanted, parts: Sequence[ir.Term], keys: Sequence[ir.Variable]

@@ -150,6 +150,6 @@ def test_a_run_keeps_its_place_in_the_plan_with_known_variables(db: Database) ->
     text = "E(x, z), not E(z, _)"
     assert db.query(text).rows == db.query(f'#[join = "hash"] {text}').rows
     rows = asked(db, '#[join = "leapfrog"] E(x, y), not E(y, _)')
-    (hidden,) = rows._query.hidden.values()
+    ((hidden,),) = rows._query.hidden.values()
     (step,) = rows._matcher(hidden, [each.name for each in hidden.head.terms]).steps  # type: ignore[union-attr]
     assert isinstance(step, LeapfrogStep)

@@ -58,6 +58,10 @@ def _nothing() -> None:
     pass
 
 
+def _head(instance: tuple[Row, int]) -> Row:
+    return instance[0]
+
+
 def _until(deadline: float) -> Callable[[], None]:
     """Returns a function that raises once the seconds have passed; it is cheap enough to call at every row."""
     started = perf_counter()
@@ -88,8 +92,8 @@ class _QueryRows:
         self._query = query
         self._look = look
         self._committed = committed
-        self._groups: dict[str, list[Row]] = {}
-        self._matchers: dict[str, Matcher] = {}
+        self._rows: dict[str, list[Row]] = {}
+        self._matchers: dict[tuple[str, int], Matcher] = {}
         self.leapfrog = LeapfrogPlanner(committed, query.hidden, query.functions, look)
 
     def heads(self, rule: Rule) -> Iterator[tuple[Row, int]]:
@@ -102,12 +106,12 @@ class _QueryRows:
     def find(
         self, relation: str, columns: tuple[int, ...], key: Row, below: int | None = None
     ) -> Iterator[tuple[Row, int]]:
-        rule = self._query.hidden.get(relation)
+        rules = self._query.hidden.get(relation)
         self._look()
-        if rule is None:
+        if rules is None:
             found = self._committed.find(relation, columns, key)
             return found if self._look is _nothing else self._watched(found)
-        made = self._made(rule)
+        made = self._made(relation, rules)
         return ((row, 1) for row in made if all(row[column] == word for column, word in zip(columns, key)))
 
     def _watched(self, rows: Iterator[tuple[Row, int]]) -> Iterator[tuple[Row, int]]:
@@ -116,29 +120,38 @@ class _QueryRows:
             yield each
 
     def weight(self, relation: str, row: Row) -> int:
-        rule = self._query.hidden.get(relation)
+        rules = self._query.hidden.get(relation)
         self._look()
-        if rule is None:
+        if rules is None:
             return self._committed.weight(relation, row)
-        words = unify(rule.head, row, self._committed.values)
-        if words is None:
-            return 0
-        if relation not in self._matchers:
-            self._matchers[relation] = self._matcher(rule, words)
-        return 0 if next(self._matchers[relation].heads(words), None) is None else 1
+        for place, rule in enumerate(rules):
+            words = unify(rule.head, row, self._committed.values)
+            if words is None:
+                continue
+            if (relation, place) not in self._matchers:
+                self._matchers[relation, place] = self._matcher(rule, words)
+            if next(self._matchers[relation, place].heads(words), None) is not None:
+                return 1
+        return 0
 
     def _matcher(self, rule: Rule, known: Iterable[str]) -> Matcher:
         values, functions = self._committed.values, self._query.functions
         return Matcher(rule, known, self, values, functions, leapfrog=self.leapfrog)
 
-    def _made(self, rule: Rule) -> list[Row]:
-        """Returns the groups of a rule that groups, made once."""
-        name = rule.head.relation
-        if name not in self._groups:
-            assert rule.group is not None, "only groups are looked up as rows"
-            members = self._query.hidden[rule.group.atom.relation]
-            bag: Bag = {}
+    def _made(self, name: str, rules: tuple[Rule, ...]) -> list[Row]:
+        """Returns the rows of a relation that only the query has, made once."""
+        if name not in self._rows:
+            found: dict[Row, None] = {}
+            for rule in rules:
+                found |= dict.fromkeys(self._grouped(rule) if rule.group is not None else map(_head, self.heads(rule)))
+            self._rows[name] = [*found]
+        return self._rows[name]
+
+    def _grouped(self, rule: Rule) -> list[Row]:
+        """Returns the groups of a rule that groups."""
+        assert rule.group is not None
+        bag: Bag = {}
+        for members in self._query.hidden[rule.group.atom.relation]:
             for row, weight in self.heads(members):
                 bag[row] = bag.get(row, 0) + weight
-            self._groups[name] = Grouping(rule.group, self._query.relations, self._committed.values).rows(bag)
-        return self._groups[name]
+        return Grouping(rule.group, self._query.relations, self._committed.values).rows(bag)

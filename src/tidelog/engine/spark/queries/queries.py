@@ -89,7 +89,7 @@ class SparkQueries:
 
     def evaluate(self, query: Query, *, limit: int | None = None, deadline: float | None = None) -> list[Row]:
         started = perf_counter()
-        rules = (query.rule, *query.hidden.values())
+        rules = (query.rule, *(rule for own in query.hidden.values() for rule in own))
         atoms = [atom for rule in rules for atom in rule.atoms if atom.relation in self._program.relations]
         names = frozenset(atom.relation for atom in atoms)
         engine = self._holding(names, {name: self._constants(name, atoms) for name in names})
