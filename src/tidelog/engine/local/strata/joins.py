@@ -22,7 +22,6 @@ from tidelog.engine.local.execution import row_wise
 from tidelog.engine.local.execution.bytecode import Bytecode, Segment
 from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, REMOVED_IN_UPDATE, PlanCache
 from tidelog.engine.local.execution.python_step import evaluate
-from tidelog.engine.local.execution.row_wise_rules import plan_row_wise
 from tidelog.engine.local.execution.rule_costs import RuleCosts
 from tidelog.engine.local.execution.threads import NO_INPUTS, SegmentExecutor, ThreadPool
 from tidelog.engine.local.kernels import entry_points
@@ -491,12 +490,9 @@ class LocalStratum:
         """Runs waves of a Bootstrap head by head, as long as that pays; returns True if no wave is left."""
         if type(self) is not LocalStratum or self.catalog.S[self._inside, k.BATCH_COUNT].sum() < row_wise.FIRST_ROWS:
             return False
-        columns = {name: self.catalog.stores[number].columns for name, number in self.numbers.items()}
-        plan = plan_row_wise(self.stratum.rules, self.relations, columns, self.numbers, self.values.word)
-        if plan is None:
-            return False
+        rules = [rule for rule in self.stratum.rules if any(each.relation in self.relations for each in rule.positives)]
+        run = row_wise.RowWise(rules, self.relations, self.numbers, self.catalog, self._thread_pool, self.values.word)
         self.plans.reserved.release()
-        run = row_wise.RowWise(plan, self.catalog, self._thread_pool, self.relation_numbers)
         if not run.begin():
             return False
         rows = 1
@@ -508,9 +504,8 @@ class LocalStratum:
             if control[k.WAVE] > last_round or not run.pays(instances, rows):
                 break
         run.end()
-        for head, tally in zip(plan.heads, run.tallies):
-            for nest, count in zip(head.nests, tally.tolist()):
-                self.costs.add(nest.rule, count)
+        for rule, count in run.counts:
+            self.costs.add(rule, count)
         return not rows
 
     def _last_round(self) -> int:
