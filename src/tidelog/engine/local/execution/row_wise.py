@@ -29,12 +29,17 @@ from tidelog.engine.local.storage.growable_array import Growing
 from tidelog.rules.ir import Rule
 from tidelog.types import Type
 
-FIRST_ROWS = 2_000  # a wave with fewer rows is not worth the lists
+FIRST_ROWS = 1_000  # a wave with fewer rows is not worth the lists
 MOST_IDS = 1 << 26
 # A head with more values than that is counted in a hash table, which begins with so many slots.
 DENSE_VALUES, HASH_SLOTS = 1 << 22, 1 << 12
 # A list that is opened costs about as much as so many instances; a usual wave takes so many times as long for each.
 OPENING, USUAL = 3, 15
+# In the same unit: what a wave costs more than a usual one, the records that are made old, and a change to usual waves,
+# for each row and beside that.
+A_WAVE, RECORDS_AT_A_TIME, CHANGE, MOST_LOSS = 100_000, 2, 30, 3_000_000
+# It begins when a wave has this part of the rows that are read, or there were as many instances.
+PART = 32
 YIELD_AFTER = 200_000_000
 MOST_INSTANCES = row_lists.LARGEST_PLACE - 1  # of one prefix, for counters of 32 bits
 MOST_TOTAL = row_lists.LARGEST_PLACE  # of a row, for a total of 32 bits
@@ -144,6 +149,7 @@ class RowWise:
         self._lists: list[Lists] = []
         self.last_rows: dict[int, tuple[int, int]] = {}  # relation → lines of the rows of the present wave
         self._starts: dict[int, list[int]] = {}  # relation → the first line of each thread's new rows
+        self._visited = self._loss = 0
         self.plan: RowWisePlan | None = None
         self.tallies: list[Words] = []
 
@@ -239,10 +245,14 @@ class RowWise:
         self._visited = sum(int(words[kernels.VISITED]) for words in workers)
         return sum(int(words[kernels.INSTANCES]) for words in workers), rows
 
-    def pays(self, instances: int, rows: int) -> bool:
-        """True if the last wave, with so many instances, was faster than a usual wave, and the next one, with so many
-        new rows, is not small."""
-        return rows >= FIRST_ROWS and OPENING * self._visited < USUAL * instances
+    def pays(self, instances: int) -> bool:
+        """True unless the last waves, and the very last one with so many instances, took so much longer than usual
+        waves that a change to these, which need the index and arrangements, would have cost less."""
+        records = sum(int(line[row_lists.LIST_COUNT]) for line in self._L) // RECORDS_AT_A_TIME
+        more = OPENING * self._visited + records + A_WAVE - USUAL * instances
+        self._loss = max(0, self._loss + more)
+        rows = sum(len(self._catalog.stores[relation]) for relation in self._inside)
+        return self._loss < MOST_LOSS + CHANGE * rows
 
     def _gather(self, place: int, head: Head, look: Callable[[], None]) -> None:
         assert self.plan is not None

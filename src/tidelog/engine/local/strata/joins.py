@@ -22,6 +22,7 @@ from tidelog.engine.local.execution import row_wise
 from tidelog.engine.local.execution.bytecode import Bytecode, Segment
 from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, REMOVED_IN_UPDATE, PlanCache
 from tidelog.engine.local.execution.python_step import evaluate
+from tidelog.engine.local.execution.row_wise_rules import fits
 from tidelog.engine.local.execution.rule_costs import RuleCosts
 from tidelog.engine.local.execution.threads import NO_INPUTS, SegmentExecutor, ThreadPool
 from tidelog.engine.local.kernels import entry_points
@@ -37,6 +38,7 @@ YIELD_INSTANCES = 2_000_000
 # An Update is prepared again before waves 5, 11, 23 …, once it has met so many instances: fewer cost less than plans.
 REPLAN_WAVE = 4
 REPLAN_INSTANCES = 20_000
+ROW_WISE_PART = 4  # of the waves so far: after so many more, a Bootstrap asks again whether to go head by head
 MANY_FACTS = 20_000  # see `_only_loads_facts`
 
 
@@ -439,6 +441,7 @@ class LocalStratum:
         catalog = self.catalog
         executor = self.plans.executor
         executor.reset()
+        prepared = 0
         self.plans.reserved.clear()
         self._phase = phase
 
@@ -476,10 +479,11 @@ class LocalStratum:
                     if meter is not None:
                         meter.end(int(control[k.INSTANCES]))
                     self.watch.rounds(wave + before, running)
-                if not logging or control[k.INSTANCES] >= REPLAN_INSTANCES:
+                if wave > prepared and (not logging or control[k.INSTANCES] >= REPLAN_INSTANCES):
                     self._prepare(IN_UPDATE if logging else IN_BOOTSTRAP, wave)
                     executor = self.plans.executor
-                control[k.LAST_WAVE] = min(2 * wave, last_round)
+                    prepared = 2 * wave
+                control[k.LAST_WAVE] = min(2 * wave if logging else wave + wave // ROW_WISE_PART, last_round)
             elif status == k.DIVISION:
                 bytecode = self.plans.variants[int(control[k.VARIANT])]
                 raise self.division(bytecode.at[int(control[k.NODE])].rule)
@@ -488,9 +492,12 @@ class LocalStratum:
 
     def _go_row_wise(self, control: Words, last_round: int) -> bool:
         """Runs waves of a Bootstrap head by head, as long as that pays; returns True if no wave is left."""
-        if type(self) is not LocalStratum or self.catalog.S[self._inside, k.BATCH_COUNT].sum() < row_wise.FIRST_ROWS:
+        batch = int(self.catalog.S[self._inside, k.BATCH_COUNT].sum())
+        rules = self._row_wise_rules()
+        if not rules or batch < row_wise.FIRST_ROWS:
             return False
-        rules = [rule for rule in self.stratum.rules if any(each.relation in self.relations for each in rule.positives)]
+        if row_wise.PART * batch < self.rows_below() and control[k.INSTANCES] < self.rows_below():
+            return False
         run = row_wise.RowWise(rules, self.relations, self.numbers, self.catalog, self._thread_pool, self.values.word)
         self.plans.reserved.release()
         if not run.begin():
@@ -501,12 +508,20 @@ class LocalStratum:
             control[k.WAVE] += 1
             control[k.INSTANCES] += instances
             self.watch.at(int(control[k.WAVE]))
-            if control[k.WAVE] > last_round or not run.pays(instances, rows):
+            if control[k.WAVE] > last_round or not run.pays(instances):
                 break
         run.end()
         for rule, count in run.counts:
             self.costs.add(rule, count)
         return not rows
+
+    def _row_wise_rules(self) -> list[Rule]:
+        """Returns the recursive rules, if all of them can run head by head; else none."""
+        if type(self) is not LocalStratum:
+            return []
+        inside = self.relations
+        rules = [rule for rule in self.stratum.rules if any(each.relation in inside for each in rule.positives)]
+        return rules if all(map(fits, rules)) else []
 
     def _last_round(self) -> int:
         """Returns how many waves a phase may take."""
