@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -131,15 +132,28 @@ def test_random_programs_of_any_width_have_the_same_state(seed: int) -> None:
         require_same_state(rng, text, inside)
 
 
+@contextmanager
+def going_head_by_head(first_rows: int = 0, expected: int = 0) -> Iterator[None]:
+    """Lets waves with so many rows go head by head, and first waves by what they are expected to have."""
+    with (
+        mock.patch.object(row_wise, "FIRST_ROWS", first_rows),
+        mock.patch.object(row_wise, "PART", 1 << 40),
+        mock.patch.object(row_wise, "AGAIN", 0),
+        mock.patch.object(row_wise, "START_ROWS", first_rows),
+        mock.patch.object(row_wise, "EXPECTED", expected),
+    ):
+        yield
+
+
 def require_same_state(rng: random.Random, text: str, inside: Sequence[str]) -> None:
     """Compares usual waves with waves head by head, on one thread and on two: the state, and that of later epochs."""
     facts = random_facts(rng)
     seed = rng.random()
     found = []
-    # With a loss of 0, small waves are left again; with the other one, never.
-    with mock.patch.object(row_wise, "MOST_LOSS", rng.choice([0, 1 << 60])):
+    # With no loss at all, usual waves follow each wave head by head; with the other one, never.
+    with mock.patch.object(row_wise, "MOST_LOSS", rng.choice([0, 1 << 60])), mock.patch.object(row_wise, "CHANGE", 0):
         for first_rows, threads in ((NEVER, 1), (0, 1), (0, 2)):
-            with mock.patch.object(row_wise, "FIRST_ROWS", first_rows):
+            with going_head_by_head(first_rows, expected=rng.choice([0, 1 << 60])):
                 engine = running(text, threads)
                 outcome = engine.commit(insert(facts))
                 assert outcome is not None

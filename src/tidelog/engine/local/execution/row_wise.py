@@ -19,7 +19,7 @@ from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.row_domains import columns_read, domains_of
 from tidelog.engine.local.execution.row_wise_code import head_code, head_shape, order_factors
 from tidelog.engine.local.execution.row_wise_lists import Lists, number_of
-from tidelog.engine.local.execution.row_wise_rules import Head, Planner, RowWisePlan, fits
+from tidelog.engine.local.execution.row_wise_rules import Head, Planner, RowWisePlan
 from tidelog.engine.local.execution.threads import ThreadPool, apart
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import row_lists
@@ -29,15 +29,16 @@ from tidelog.engine.local.storage.growable_array import Growing
 from tidelog.rules.ir import Rule
 from tidelog.types import Type
 
+# Wave 0 begins head by head if it reads so many rows, and is expected to have so many times as many instances.
+START_ROWS, EXPECTED = 20_000, 2
 FIRST_ROWS = 1_000  # a wave with fewer rows is not worth the lists
 MOST_IDS = 1 << 26
 # A head with more values than that is counted in a hash table, which begins with so many slots.
 DENSE_VALUES, HASH_SLOTS = 1 << 22, 1 << 12
-# A list that is opened costs about as much as so many instances; a usual wave takes so many times as long for each.
-OPENING, USUAL = 3, 15
-# In the same unit: what a wave costs more than a usual one, the records that are made old, and a change to usual waves,
-# for each row and beside that.
-A_WAVE, RECORDS_AT_A_TIME, CHANGE, MOST_LOSS = 100_000, 2, 30, 3_000_000
+# Seconds: of an instance in a usual wave; for a change to usual waves, of each row, and beside that. Usual waves follow
+# when as much is lost; and then only a wave with so many times as many rows goes head by head again.
+USUAL, CHANGE, MOST_LOSS = 70e-9, 60e-9, 0.01
+AGAIN = 4
 # It begins when a wave has this part of the rows that are read, or there were as many instances.
 PART = 32
 YIELD_AFTER = 200_000_000
@@ -104,7 +105,7 @@ class _ThreadMemory:
         self.word_registers = apart(plan.word_registers + 1)
         for register, word in plan.word_constants.items():
             self.word_registers[register] = word
-        literals = max(len(nest.literals) for head in plan.heads for nest in head.nests)
+        literals = max(len(nest.literals) for nest in plan.nests)
         self.stack = apart(literals + 1, kernels.STACK_WIDTH)
         self.scratch = apart(scratch + 1)
 
@@ -124,9 +125,10 @@ class _ThreadMemory:
 
 
 class RowWise:
-    """Waves of one Bootstrap, head by head, from the present wave on. `tallies` are instances by head and rule.
+    """Waves of one Bootstrap, head by head, from the present wave on.
 
-    `inside` are the relations of the stratum, `rules` those of its rules that are recursive.
+    `inside` are the relations of the stratum; `rules` all of its rules, or those that are recursive if wave 0 is done.
+    All of them fit (`row_wise_rules.fits`).
     """
 
     def __init__(
@@ -149,17 +151,14 @@ class RowWise:
         self._lists: list[Lists] = []
         self.last_rows: dict[int, tuple[int, int]] = {}  # relation → lines of the rows of the present wave
         self._starts: dict[int, list[int]] = {}  # relation → the first line of each thread's new rows
-        self._visited = self._loss = 0
+        self._loss = 0.0
         self.plan: RowWisePlan | None = None
-        self.tallies: list[Words] = []
 
     # Ids and lists
 
-    def begin(self) -> bool:
+    def begin(self, *, from_start: bool = False) -> bool:
         """Numbers the words, plans the rules and makes the lists; returns False, and changes nothing, if rules or words
-        do not fit."""
-        if not self._rules or not all(map(fits, self._rules)):
-            return False
+        do not fit. `from_start`: wave 0 comes next, and is worth it only if its rules have many instances."""
         names = dict.fromkeys([*self._names, *(atom.relation for rule in self._rules for atom in rule.atoms)])
         stores = {name: self._catalog.stores[self._numbers[name]] for name in names}
         widths = {name: store.columns for name, store in stores.items()}
@@ -173,8 +172,11 @@ class RowWise:
             return False
         counts = {name: len(store) for name, store in stores.items()}
         plan = Planner(self._rules, self._names, domains, counts, self._numbers, self._word).plan()
-        if plan is None:
+        if plan is None or (from_start and not _is_worth_it(plan, sum(counts[name] for name in _read_by(self._rules)))):
             return False
+        for nest in plan.nests:
+            for check in (check for literal in nest.literals for check in literal.checks):
+                self._catalog.stores[check.relation].index()
         self.plan = plan
         self._domains = domains
         self._L: Words = np.zeros((len(plan.orders), k.ARRANGEMENT_FIELDS), dtype=np.int64)
@@ -213,19 +215,20 @@ class RowWise:
             for head in plan.heads
         ]
         self._words: Words = np.array([words.ctypes.data for words in self._domains.words], dtype=np.int64)
-        self._codes = [head_code(plan, head) for head in plan.heads]
+        # In wave 0, and later.
+        self._nests = [[head.first for head in plan.heads], [head.nests for head in plan.heads]]
+        self._codes = [[head_code(plan, nests) for nests in of_wave] for of_wave in self._nests]
         self._shapes = [head_shape(head, self._domains.sizes) for head in plan.heads]
-        self.tallies = [np.zeros(len(head.nests), dtype=np.int64) for head in plan.heads]
-        self._thread_tallies = [[apart(2 * len(tally)) for _ in memory] for tally in self.tallies]
+        self._tallies = [[np.zeros(len(nests), dtype=np.int64) for nests in of_wave] for of_wave in self._nests]
 
     @property
     def counts(self) -> list[tuple[Rule, int]]:
         """How many instances each rule had."""
-        assert self.plan is not None
         return [
             (nest.rule, count)
-            for head, tally in zip(self.plan.heads, self.tallies)
-            for nest, count in zip(head.nests, tally.tolist())
+            for of_wave, tallies in zip(self._nests, self._tallies)
+            for nests, tally in zip(of_wave, tallies)
+            for nest, count in zip(nests, tally.tolist())
         ]
 
     # Waves
@@ -237,24 +240,27 @@ class RowWise:
         """
         assert self.plan is not None
         heads = self.plan.heads
+        is_recursive = any(head.nests for head in heads)
+        if wave and not is_recursive:
+            self.last_rows.clear()
+            return 0, 0
         for place, head in enumerate(heads):
-            self._gather(place, head, look)
+            self._gather(place, head, min(wave, 1), look)
         rows = sum(self._write(place, head, wave) for place, head in enumerate(heads))
-        self._add_to_lists(heads)
+        if is_recursive:
+            self._add_to_lists(heads)
         workers = [worker.words for of_head in self._workers for worker in of_head]
-        self._visited = sum(int(words[kernels.VISITED]) for words in workers)
         return sum(int(words[kernels.INSTANCES]) for words in workers), rows
 
-    def pays(self, instances: int) -> bool:
+    def pays(self, instances: int, seconds: float) -> bool:
         """True unless the last waves, and the very last one with so many instances, took so much longer than usual
         waves that a change to these, which need the index and arrangements, would have cost less."""
-        records = sum(int(line[row_lists.LIST_COUNT]) for line in self._L) // RECORDS_AT_A_TIME
-        more = OPENING * self._visited + records + A_WAVE - USUAL * instances
-        self._loss = max(0, self._loss + more)
+        self._loss = max(0.0, self._loss + seconds - USUAL / self.threads * instances)
         rows = sum(len(self._catalog.stores[relation]) for relation in self._inside)
-        return self._loss < MOST_LOSS + CHANGE * rows
+        return self._loss < MOST_LOSS + CHANGE / self.threads * rows
 
-    def _gather(self, place: int, head: Head, look: Callable[[], None]) -> None:
+    def _gather(self, place: int, head: Head, later: int, look: Callable[[], None]) -> None:
+        """Gathers the instances of one head in wave 0, or in a later one."""
         assert self.plan is not None
         cursor: Words = np.zeros(1, dtype=np.int64)
         natural = self.plan.natural(head)
@@ -263,6 +269,10 @@ class RowWise:
         for memory, worker in zip(self._memory, workers):
             worker.begin(memory)
             worker.words[kernels.YIELD_AT] = YIELD_AFTER
+        total = self._tallies[later][place]
+        tallies = [apart(2 * len(total)) for _ in workers]
+        if not len(total):
+            return
 
         def part(me: int) -> int:
             memory, worker = self._memory[me], workers[me]
@@ -272,7 +282,7 @@ class RowWise:
                     cursor,
                     self._catalog.S,
                     self._L,
-                    self._codes[place],
+                    self._codes[later][place],
                     head.relation,
                     natural,
                     memory.registers,
@@ -280,7 +290,7 @@ class RowWise:
                     memory.stack,
                     self._words,
                     memory.scratch,
-                    self._thread_tallies[place][me],
+                    tallies[me],
                 )
                 if status == kernels.OUT_FULL:
                     worker.make_room()
@@ -299,9 +309,8 @@ class RowWise:
             for worker in workers:
                 done = int(worker.words[kernels.INSTANCES] + worker.words[kernels.VISITED])
                 worker.words[kernels.YIELD_AT] = done + YIELD_AFTER
-        for tally in self._thread_tallies[place]:
-            self.tallies[place] += tally[: len(self.tallies[place])]
-            tally[:] = 0
+        for tally in tallies:
+            total += tally[: len(total)]
 
     def _run(self, part: Callable[[int], int]) -> list[int]:
         return self._pool.run(part) if self.threads > 1 else [part(0)]
@@ -371,6 +380,10 @@ class RowWise:
 
     def end(self) -> None:
         """Gives the stores back: with an index, and the rows of the present wave as their batch."""
+        # The index takes the memory of the lists.
+        self._lists.clear()
+        self._workers.clear()
+        self._memory.clear()
         for relation in self._inside:
             first, last = self.last_rows.get(relation, (0, 0))
             self._catalog.stores[relation].end_filling(np.arange(first, last, dtype=np.int32))
@@ -379,3 +392,10 @@ class RowWise:
 def _read_by(rules: Sequence[Rule]) -> list[str]:
     """Returns the relations of positive literals."""
     return [atom.relation for rule in rules for atom in rule.positives]
+
+
+def _is_worth_it(plan: RowWisePlan, rows: int) -> bool:
+    """True if the rules of wave 0 have many more instances than there are rows to number and to put into lists. A rule
+    that closes a cycle looks for the last row of each cycle: a leapfrog join does not."""
+    first = [nest for head in plan.heads for nest in head.first]
+    return sum(nest.expected for nest in first) >= EXPECTED * rows and not any(nest.closes_cycle for nest in first)

@@ -11,10 +11,10 @@ from tidelog.engine.local.execution.row_wise_rules import Head, ListLiteral, Nes
 from tidelog.engine.local.kernels import row_wise
 
 
-def head_code(plan: RowWisePlan, head: Head) -> Words:
-    """Returns the code of a head's rules."""
-    words: list[int] = [len(head.nests), *([0] * len(head.nests))]
-    for number, nest in enumerate(head.nests):
+def head_code(plan: RowWisePlan, nests: Sequence[Nest]) -> Words:
+    """Returns the code of rules with the same head relation."""
+    words: list[int] = [len(nests), *([0] * len(nests))]
+    for number, nest in enumerate(nests):
         words[1 + number] = at = len(words)
         words += [0] * (row_wise.RULE_WIDTH + len(nest.literals) * row_wise.LITERAL_WIDTH)
         _set(words, at, _rule_fields(words, nest))

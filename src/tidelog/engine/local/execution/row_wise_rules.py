@@ -88,6 +88,12 @@ class Nest:
     value: Digits
     literals: list[ListLiteral]
     ends: int
+    expected: float = 0.0  # instances, if all relations are as they are
+
+    @property
+    def closes_cycle(self) -> bool:
+        """True if a row is looked for whose columns are bound by several others."""
+        return any(check.is_wanted for literal in self.literals for check in literal.checks)
 
     def leads_to_end(self, place: int) -> bool:
         """True if the entries of a literal lead to the lists in which the rule ends, and nothing has to be checked."""
@@ -97,7 +103,10 @@ class Nest:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The rules of one head relation. Its rows are a prefix, one column of it, and a value, made of the others."""
+    """The rules of one head relation: `nests` of recursive ones, `first` of others, which run in wave 0 alone.
+
+    Its rows are a prefix, one column of it, and a value, made of the others.
+    """
 
     relation: int
     prefix: int
@@ -106,6 +115,7 @@ class Head:
     values: int
     domains: tuple[int, ...]  # of all columns
     nests: tuple[Nest, ...]
+    first: tuple[Nest, ...] = ()
 
     @property
     def natural(self) -> Order:
@@ -115,7 +125,7 @@ class Head:
 
 @dataclass(slots=True)
 class RowWisePlan:
-    """The recursive rules of a stratum as nests. `constants` are the ids of the registers behind the variables';
+    """The rules of a stratum as nests. `constants` are the ids of the registers behind the variables';
     `word_constants` are words in registers of words.
 
     `orders` are the lists that the rules read, and those by the prefix of each head.
@@ -127,6 +137,10 @@ class RowWisePlan:
     registers: int
     word_constants: Mapping[int, int]
     word_registers: int
+
+    @property
+    def nests(self) -> list[Nest]:
+        return [nest for head in self.heads for nest in (*head.nests, *head.first)]
 
     def natural(self, head: Head) -> int:
         """Returns the number of the lists of a head relation by its prefix."""
@@ -193,7 +207,7 @@ class Planner:
             heads.append(self._head(made, tuple(nests)))
         orders = dict.fromkeys(
             [head.natural for head in heads]
-            + [literal.order for head in heads for nest in head.nests for literal in nest.literals]
+            + [literal.order for head in heads for nest in (*head.nests, *head.first) for literal in nest.literals]
         )
         ids = tuple(self.domains.constants[domain][word] for domain, word in constants)
         return RowWisePlan(tuple(heads), tuple(orders), ids, most + len(ids), word_constants, words)
@@ -219,24 +233,33 @@ class Planner:
             digits,
             values,
             tuple(domain for domain, _ in domains),
-            nests,
+            tuple(nest for nest in nests if self.is_recursive(nest.rule)),
+            tuple(nest for nest in nests if not self.is_recursive(nest.rule)),
         )
+
+    def is_recursive(self, rule: Rule) -> bool:
+        return any(atom.relation in self.inside for atom in rule.positives)
 
     def _best_prefix(self, name: str) -> _HeadNests | None:
         """Returns the nests of a head's rules, by the column as prefix with which most of them end in lists; of
-        several, by the one with most ids."""
+        several, by the one from which most of the others begin with new rows; of several, by the one with most ids."""
         own = [rule for rule in self.rules if rule.head.relation == name]
         if not own:
             return _HeadNests(name, 0, ())
         best: _HeadNests | None = None
-        most = (-1, -1)
+        most = (-1, -1, -1)
         width = len(own[0].head.terms)
         for prefix in range(width):
             if self.digits(name, [column for column in range(width) if column != prefix])[1] >= MOST_VALUES:
                 continue
             makers = tuple(_NestMaker(self, rule, prefix) for rule in own)
             if all(maker.run() for maker in makers):
-                score = sum(maker.ends != kernels.ENDS_ANYHOW for maker in makers), self.column(name, prefix)[1]
+                recursive = [maker for maker in makers if self.is_recursive(maker.rule)] or makers
+                score = (
+                    sum(maker.ends != kernels.ENDS_ANYHOW for maker in recursive),
+                    sum(maker.ends == kernels.ENDS_ANYHOW and maker.begins_with_new for maker in recursive),
+                    self.column(name, prefix)[1],
+                )
                 if score > most:
                     best, most = _HeadNests(name, prefix, makers), score
         return best
@@ -258,6 +281,7 @@ class _NestMaker:
         self._prefix = prefix
         self._bound: dict[str, int] = {}
         self._domains: dict[str, int] = {}
+        self._expected = 1.0
         self.registers = 1
         self.word_registers = 0
         self.constants: dict[tuple[int, int], int] = {}  # domain, word → register
@@ -266,6 +290,7 @@ class _NestMaker:
         term = rule.head.terms[prefix]
         if isinstance(term, Variable):
             self._bind(term.name, rule.head, prefix, kernels.PREFIX_REGISTER)
+            self._expected = float(planner.column(rule.head.relation, prefix)[1])
         for column, each in enumerate(rule.head.terms):
             if column != prefix and isinstance(each, Constant):
                 self._register(rule.head, column, each)
@@ -296,6 +321,11 @@ class _NestMaker:
         if not last.is_plain() or len(self._literals) - 1 in self._conditions:
             return kernels.ENDS_ANYHOW
         return kernels.ENDS_IN_LIST if last.binds else kernels.ENDS_IN_LENGTH
+
+    @property
+    def begins_with_new(self) -> bool:
+        """True if the first list is the only one of the stratum, so that a wave reads nothing but its new rows."""
+        return [place for place, each in enumerate(self._literals) if each.order.is_inside] == [0]
 
     def finish(self, moved: Mapping[int, int], first_word: int, word_constants: dict[int, int]) -> Nest:
         """Returns the nest, with other registers for constants, and its registers of words from `first_word` on."""
@@ -335,7 +365,7 @@ class _NestMaker:
         if isinstance(term, Constant):
             domain, _ = self._planner.column(head.relation, self._prefix)
             prefix = self._planner.domains.constants[domain][self._planner.word(term.value, term.type)]
-        return Nest(self.rule, prefix, value, literals, ends)
+        return Nest(self.rule, prefix, value, literals, ends, self._expected)
 
     def _tail(self, place: int, word_constants: dict[int, int]) -> Tail | None:
         """Compiles the conditions behind a literal."""
@@ -407,6 +437,8 @@ class _NestMaker:
             else:
                 continue
             words.append(((column, 1),))
+        rows = self._planner.rows[atom.relation]
+        self._expected *= rows / max(min(space, rows), 1)
         order = Order(self._planner.numbers[atom.relation], digits, tuple(words), space, not self._is_below(atom))
         self._literals.append(ListLiteral(order, key, tuple(binds), tuple(equals)))
 
