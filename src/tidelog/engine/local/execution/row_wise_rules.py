@@ -24,7 +24,6 @@ from tidelog.rules.ir import Atom, Condition, Constant, Negative, Positive, Rule
 from tidelog.types import Type
 
 MOST_LITERALS = 12
-SHORT = 1.0  # rows of a list that is opened as soon as it can be
 MOST_VALUES = 1 << 31  # that a head may have for one prefix
 _Word = Callable[[Any, Type], int]
 Digits = tuple[tuple[int, int], ...]  # a number: columns, or registers, with the factor of each
@@ -395,16 +394,15 @@ class _NestMaker:
             if isinstance(term, Constant) or (isinstance(term, Variable) and term.name in self._bound)
         ]
 
-    def _rank(self, atom: Atom) -> tuple[bool, bool, bool, float, bool]:
-        """Returns what to open first: what is connected, has the shortest lists; does not bind the value, has shorter
-        lists, and is below."""
+    def _rank(self, atom: Atom) -> tuple[bool, bool, float, bool]:
+        """Returns what to open first: what is connected, does not bind the value, has short lists, and is below."""
         known = self._known(atom)
         names = {term.name for term in atom.terms if isinstance(term, Variable)}
         is_apart = not names & self._bound.keys() and bool(names)
         rows = max(self._planner.rows[atom.relation], 1)
         length = rows / min(self._planner.digits(atom.relation, known)[1], rows)
         binds_value = bool(names & self._value_names - self._bound.keys())
-        return is_apart, length > SHORT, binds_value, length, not self._is_below(atom)
+        return is_apart, binds_value, length, not self._is_below(atom)
 
     def _register(self, atom: Atom, column: int, term: Term) -> int:
         """Returns the register of a constant or of a bound variable, in a column of an atom."""
