@@ -1,10 +1,16 @@
 """How Hypothesis runs the properties: without deadlines, for a case may be the one that compiles the kernels.
 
-What is saved (`saved.toml`) runs before everything else: a mistake that comes back is seen at once.
+What is saved (`saved.toml`) runs before everything else: a mistake that comes back is seen at once. Small waves go head
+by head too, as only large ones do elsewhere; the smallest do not, so that both kinds follow one another.
 """
+
+from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tidelog.engine.local.execution import row_wise
 
 settings.register_profile(
     "ci",
@@ -17,3 +23,9 @@ settings.load_profile("ci")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name != "test_saved.py")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def head_by_head() -> Iterator[None]:
+    with mock.patch.multiple(row_wise, FIRST_ROWS=3, START_ROWS=6, EXPECTED=1, PART=1 << 40, AGAIN=1):
+        yield

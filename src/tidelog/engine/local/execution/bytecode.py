@@ -21,6 +21,7 @@ from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.columns.step import ColumnStep, compile_condition, compile_pattern, compile_value
 from tidelog.engine.local.execution.python_step import PythonStep
 from tidelog.engine.local.execution.shared_prefixes import Block, Emit, Forest, Path, Slot, TriePart, chain
+from tidelog.engine.local.execution.word_expressions import ExpressionCompiler, Instruction
 from tidelog.engine.local.kernels import layout as k
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
@@ -29,7 +30,7 @@ from tidelog.plan.statistics import Order
 from tidelog.plan.variant import Antijoin, DeltaKind, Filter, Join, Leap, Let, Part, Step, Take, Variant
 from tidelog.rules.ir import Atom, Constant, Term, Variable, Wildcard
 from tidelog.rules.lower.unfold import compile_unfold
-from tidelog.types import BitType, BoolType, SignedType, Type
+from tidelog.types import Type
 
 Probe = tuple[int, tuple[int, ...] | Order]  # an arrangement: a relation, and the columns of its key; or a trie
 
@@ -136,15 +137,14 @@ class BytecodeCompiler:
         return bytecode
 
 
-class VariantCompiler:
+class VariantCompiler(ExpressionCompiler):
     """Compiles one variant."""
 
     def __init__(self, compiler: BytecodeCompiler, variant: Variant, inside: frozenset[str]) -> None:
+        super().__init__(compiler.word)
         self.compiler = compiler
         self.variant = variant
         self.inside = inside
-        self.registers: dict[object, int] = {}
-        self.constants: dict[int, int] = {}
         self.bound: list[str] = []
         self.types: dict[str, Type] = {}
         self.blocks: list[Block] = []
@@ -210,14 +210,6 @@ class VariantCompiler:
 
     # Registers
 
-    def _register(self, key: object) -> int:
-        return self.registers.setdefault(key, len(self.registers))
-
-    def _constant(self, word: int) -> int:
-        register = self._register(("constant", word))
-        self.constants[register] = word
-        return register
-
     def _bind(self, name: str, type_: Type) -> int:
         if name not in self.types:
             self.bound.append(name)
@@ -249,7 +241,7 @@ class VariantCompiler:
                 block.tail.append((k.T_ABSENT, relation, len(atom.terms), 0, before, 0))
             case Filter(expression):
                 if is_plain(expression):
-                    self._tail(k.T_FILTER, 0, self._value(expression))
+                    self._filter(expression)
                 else:
                     function = self._scalar(expression)
                     native = compile_condition(expression, self.compiler.functions)
@@ -335,59 +327,8 @@ class VariantCompiler:
                 block.equals += [column, self._term(term)]
         self.blocks.append(block)
 
-    # Plain expressions, as instructions of a tail
-
-    def _temporary(self) -> int:
-        return self._register(("temporary", len(self.registers)))
-
-    def _tail(self, op: int, target: int, a: int, b: int = 0, width: int = 0, signed: int = 0) -> int:
-        self.blocks[-1].tail.append((op, target, a, b, width, signed))
-        return target
-
-    def _value(self, expression: typed.Expression) -> int:
-        """Compiles a plain expression; returns the register of its value."""
-        match expression:
-            case typed.Var(name=name):
-                return self.registers[name]
-            case typed.Lit():
-                return self._constant(self.compiler.word(expression.value, expression.type))
-            case typed.Unary(op="not", operand=operand):
-                return self._tail(k.T_BOOL_NOT, self._temporary(), self._value(operand))
-            case typed.Unary(op=op, operand=operand, type=type_):
-                code = k.T_NEG if op == "-" else k.T_NOT
-                return self._tail(code, self._temporary(), self._value(operand), 0, *_width(type_))
-            case typed.Cast(operand=operand, type=type_):
-                return self._tail(k.T_MOVE, self._temporary(), self._value(operand), 0, *_width(type_))
-            case typed.IfElse(condition=condition, then=then, otherwise=otherwise):
-                test, first, second = self._value(condition), self._value(then), self._value(otherwise)
-                return self._tail(k.T_SELECT, self._temporary(), first, second, test)
-            case typed.Binary():
-                return self._binary(expression)
-            case _:
-                raise AssertionError("not plain")
-
-    def _binary(self, expression: typed.Binary) -> int:
-        op = expression.op
-        left, right = self._value(expression.left), self._value(expression.right)
-        if op in ("==", "!="):
-            return self._tail(k.T_EQ if op == "==" else k.T_NE, self._temporary(), left, right)
-        if op in ("<", "<=", ">", ">="):
-            if op in (">", ">="):
-                left, right = right, left
-            code = k.T_LT if op in ("<", ">") else k.T_LE
-            return self._tail(code, self._temporary(), left, right, *_width(expression.left.type))
-        if op == "=>":
-            negated = self._tail(k.T_BOOL_NOT, self._temporary(), left)
-            return self._tail(k.T_OR, self._temporary(), negated, right)
-        if op == "++":
-            shift = self._constant(_width(expression.right.type)[0])
-            high = self._tail(k.T_SHL, self._temporary(), left, shift, *_width(expression.type))
-            return self._tail(k.T_OR, self._temporary(), high, right)
-        if op in ("<<", ">>"):
-            width = _width(expression.type)[0]
-            mask = self._constant(max(8, 1 << (width - 1).bit_length()) - 1)
-            right = self._tail(k.T_AND, self._temporary(), right, mask)
-        return self._tail(_OPERATORS[op], self._temporary(), left, right, *_width(expression.type))
+    def _add(self, instruction: Instruction) -> None:
+        self.blocks[-1].tail.append(instruction)
 
     # Segments
 
@@ -429,35 +370,6 @@ class VariantCompiler:
         for register, word in self.constants.items():
             constants[register] = word
         self.segments.append(Segment(chain(self.blocks, tuple(emit)), constants, len(emit), after))
-
-
-_OPERATORS = {
-    "+": k.T_ADD,
-    "-": k.T_SUB,
-    "*": k.T_MUL,
-    "/": k.T_DIV,
-    "%": k.T_MOD,
-    "&": k.T_AND,
-    "|": k.T_OR,
-    "^": k.T_XOR,
-    "<<": k.T_SHL,
-    ">>": k.T_SHR,
-    "and": k.T_AND,
-    "or": k.T_OR,
-}
-
-
-def _width(type_: Type) -> tuple[int, int]:
-    """Returns the bits of a word type, and 1 if it is signed."""
-    match type_:
-        case BoolType():
-            return 1, 0
-        case BitType(width):
-            return width, 0
-        case SignedType(width):
-            return width, 1
-        case _:
-            return 64, 1
 
 
 def _names_after(rest: tuple[Step, ...], variant: Variant) -> set[str]:

@@ -9,84 +9,56 @@ When most work of a wave is looking for few instances (deep recursion), the usua
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.row_wise_rules import Head, Order, RowWisePlan
+from tidelog.engine.local.execution.row_domains import columns_read, domains_of
+from tidelog.engine.local.execution.row_wise_code import head_code, head_shape, order_factors
+from tidelog.engine.local.execution.row_wise_lists import Lists, number_of
+from tidelog.engine.local.execution.row_wise_rules import Head, Planner, RowWisePlan
 from tidelog.engine.local.execution.threads import ThreadPool, apart
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels import row_lists
 from tidelog.engine.local.kernels import row_wise as kernels
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.growable_array import Growing
+from tidelog.rules.ir import Rule
+from tidelog.types import Type
 
-FIRST_ROWS = 2_000  # a wave with fewer rows is not worth the lists
+# Wave 0 begins head by head if it reads so many rows, and is expected to have so many times as many instances.
+START_ROWS, EXPECTED = 20_000, 2
+FIRST_ROWS = 1_000  # a wave with fewer rows is not worth the lists
 MOST_IDS = 1 << 26
-# Words up to so many times the number of words are their own ids.
-SPARSE = 8
-# A list that is opened costs about as much as so many instances; a usual wave takes so many times as long for each.
-OPENING, USUAL = 3, 15
+# A head with more values than that is counted in a hash table, which begins with so many slots.
+DENSE_VALUES, HASH_SLOTS = 1 << 22, 1 << 12
+# Seconds: of an instance in a usual wave; for a change to usual waves, of each row, and beside that. Usual waves follow
+# when as much is lost; and then only a wave with so many times as many rows goes head by head again.
+USUAL, CHANGE, MOST_LOSS = 70e-9, 60e-9, 0.01
+AGAIN = 4
+# It begins when a wave has this part of the rows that are read, or there were as many instances.
+PART = 32
 YIELD_AFTER = 200_000_000
-MOST_INSTANCES = kernels.LARGEST_PLACE - 1  # of one prefix, for counters of 32 bits
-MOST_TOTAL = kernels.LARGEST_PLACE  # of a row, for a total of 32 bits
+MOST_INSTANCES = row_lists.LARGEST_PLACE - 1  # of one prefix, for counters of 32 bits
+MOST_TOTAL = row_lists.LARGEST_PLACE  # of a row, for a total of 32 bits
 SHARES = 64
 _OUT_ROWS = 1 << 14
-_NO_WORDS: Words = np.empty(0, dtype=np.int64)
-
-
-class _Lists:
-    """The memory of one order: a record for each id, and the ids of all lists."""
-
-    def __init__(self, order: Order, keys: int, *, with_lines: bool) -> None:
-        self.order = order
-        self.keys = keys
-        self.records: npt.NDArray[np.int32] = np.zeros((keys, kernels.RECORD_PLACES), dtype=np.int32)
-        self.stride = max(len(order.values), 1)
-        self.pool = Growing(np.int32)
-        self.lines = Growing(np.int32) if with_lines else None
-
-    def fill(
-        self, table: Words, number: int, keys: Words, values: Words, is_new: npt.NDArray[np.uint8], lines: Words
-    ) -> None:
-        """Makes the lists of some rows: the ids of their keys and other columns, and the rows' lines."""
-        lengths = np.bincount(keys, minlength=self.keys)
-        ends = k.POOL_LISTS + np.cumsum(lengths)
-        self.records[:, kernels.RECORD_START] = ends - lengths
-        self.records[:, kernels.RECORD_ROOM] = lengths
-        room = int(ends[-1]) if len(ends) else k.POOL_LISTS
-        self._make_room(table[number], room * self.stride if not self.order.is_inside else room + room // 4)
-        line = table[number]
-        line[kernels.LIST_RECORDS], line[kernels.LIST_STRIDE] = self.records.ctypes.data, self.stride
-        line[k.POOL_USED] = room
-        kernels.fill_lists(table, number, keys, values, is_new, lines)
-
-    def grow(self, line: Words) -> None:
-        """Makes room for longer lists."""
-        self._make_room(line, 2 * len(self.pool))
-
-    def _make_room(self, line: Words, places: int) -> None:
-        self.pool.make_room(places)
-        line[k.POOL], line[k.POOL_CAPACITY] = self.pool.address, len(self.pool)
-        if self.lines is not None:
-            self.lines.make_room(len(self.pool))
-            line[kernels.LIST_LINES] = self.lines.address
 
 
 class _Worker:
     """One thread's memory for one head relation; counters and registers are shared by its heads."""
 
-    def __init__(self, thread: _ThreadMemory, prefixes: int, share: int) -> None:
+    def __init__(self, head: Head, share: int) -> None:
         self.words = apart(kernels.WORKER_WORDS)
         self._values = Growing(np.int32, _OUT_ROWS)
         self._counts = Growing(np.int64, _OUT_ROWS)
-        self._groups = Growing(np.int64, _OUT_ROWS, width=kernels.GROUP_WORDS)
-        self.words[kernels.COUNTERS] = thread.counters.address
-        self.words[kernels.WIDE_COUNTERS] = thread.wide_counters.address
-        self.words[kernels.TOUCHED] = thread.touched.address
-        self.words[kernels.PREFIXES], self.words[kernels.SHARE] = prefixes, share
+        self._groups = Growing(np.int64, _OUT_ROWS, width=row_lists.GROUP_WORDS)
+        self.words[kernels.PREFIXES], self.words[kernels.SHARE] = head.prefixes, share
         self.words[kernels.MOST], self.words[kernels.MOST_TOTAL] = MOST_INSTANCES, MOST_TOTAL
+        self.words[kernels.IS_HASHED] = int(head.values > DENSE_VALUES)
         self._note()
 
     def _note(self) -> None:
@@ -100,99 +72,164 @@ class _Worker:
             each.make_room(wanted)
         self._note()
 
-    def begin(self) -> None:
+    def begin(self, thread: _ThreadMemory) -> None:
         """Begins a wave."""
         for word in (kernels.NEXT, kernels.LAST, kernels.IS_GATHERED, kernels.INSTANCES, kernels.VISITED):
             self.words[word] = 0
         self.words[kernels.ROWS_OUT] = self.words[kernels.GROUPS_OUT] = 0
+        thread.lend(self.words)
 
     @property
     def rows(self) -> int:
         return int(self.words[kernels.ROWS_OUT])
 
+    @property
+    def new_rows(self) -> Words:
+        """The new rows, as `row_lists` takes them."""
+        fields = (kernels.OUT_GROUPS, kernels.OUT_VALUES, kernels.GROUPS_OUT, kernels.ROWS_OUT)
+        return self.words[list(fields)]
+
 
 class _ThreadMemory:
     """The counters, registers and stack of one thread."""
 
-    def __init__(self, ids: int, registers: int, literals: int, scratch: int) -> None:
-        self.counters = Growing(np.int32, ids + 1)
-        self.wide_counters = Growing(np.int64, ids + 1)
-        self.touched = Growing(np.int32, ids + 2)
-        self.registers = apart(registers + 1)
+    def __init__(self, plan: RowWisePlan, scratch: int) -> None:
+        values = max((head.values for head in plan.heads if head.values <= DENSE_VALUES), default=0)
+        self._counters = Growing(np.int32, values + 1)
+        self._wide_counters = Growing(np.int64, values + 1)
+        self._touched = Growing(np.int32, max(values, HASH_SLOTS) + 2)
+        self._hash_keys = Growing(np.int32, HASH_SLOTS)
+        self._hash_counts = Growing(np.int64, HASH_SLOTS)
+        self.registers = apart(plan.registers + 1)
+        self.registers[plan.registers - len(plan.constants) : plan.registers] = plan.constants
+        self.word_registers = apart(plan.word_registers + 1)
+        for register, word in plan.word_constants.items():
+            self.word_registers[register] = word
+        literals = max(len(nest.literals) for nest in plan.nests)
         self.stack = apart(literals + 1, kernels.STACK_WIDTH)
         self.scratch = apart(scratch + 1)
 
+    def lend(self, worker: Words) -> None:
+        """Lets a worker of this thread use the counters, none of which is in use."""
+        worker[kernels.COUNTERS], worker[kernels.WIDE_COUNTERS] = self._counters.address, self._wide_counters.address
+        worker[kernels.TOUCHED], worker[kernels.HASH_IS_FULL] = self._touched.address, 0
+        worker[kernels.HASH_KEYS], worker[kernels.HASH_COUNTS] = self._hash_keys.address, self._hash_counts.address
+        worker[kernels.HASH_MASK] = len(self._hash_keys) - 1
+
+    def make_room(self, worker: Words) -> None:
+        """Makes the hash table of counters larger, while it is empty."""
+        slots = 4 * len(self._hash_keys)
+        self._hash_keys, self._hash_counts = Growing(np.int32, slots), Growing(np.int64, slots)
+        self._touched.make_room(slots)
+        self.lend(worker)
+
 
 class RowWise:
-    """Waves of one Bootstrap, head by head, from the present wave on. `tallies` are instances by head and rule."""
+    """Waves of one Bootstrap, head by head, from the present wave on.
 
-    def __init__(self, plan: RowWisePlan, catalog: Catalog, pool: ThreadPool, inside: Sequence[int]) -> None:
-        self.plan = plan
+    `inside` are the relations of the stratum; `rules` all of its rules, or those that are recursive if wave 0 is done.
+    All of them fit (`row_wise_rules.fits`).
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        inside: Sequence[str],
+        numbers: Mapping[str, int],
+        catalog: Catalog,
+        pool: ThreadPool,
+        word: Callable[[Any, Type], int],
+    ) -> None:
+        self._rules = rules
+        self._names = inside
+        self._numbers = numbers
         self._catalog = catalog
         self._pool = pool
-        self._inside = inside
+        self._word = word
         self.threads = pool.threads
-        self._lists: list[_Lists] = []
-        self._L: Words = np.zeros((len(plan.orders), k.ARRANGEMENT_FIELDS), dtype=np.int64)
-        self.tallies: list[Words] = [np.zeros(len(head.nests), dtype=np.int64) for head in plan.heads]
-        self._starts: dict[int, list[int]] = {}  # relation → the first line of each thread's new rows
+        self._inside = [numbers[name] for name in inside]
+        self._lists: list[Lists] = []
         self.last_rows: dict[int, tuple[int, int]] = {}  # relation → lines of the rows of the present wave
+        self._starts: dict[int, list[int]] = {}  # relation → the first line of each thread's new rows
+        self._loss = 0.0
+        self.plan: RowWisePlan | None = None
 
     # Ids and lists
 
-    def begin(self) -> bool:
-        """Numbers the words and makes the lists; returns False, and changes nothing, if there are too many words."""
-        rows = {order.relation: self._rows_of(order.relation) for order in self.plan.orders}
-        columns = {
-            (order.relation, column): rows[order.relation][0][:, column]
-            for order in self.plan.orders
-            for column in (order.key, *order.values)
-        }
-        constants: Words = np.array(self.plan.constants, dtype=np.int64)
-        ids, self._words = _number([*columns.values(), constants])
-        if len(self._words) > MOST_IDS:
+    def begin(self, *, from_start: bool = False) -> bool:
+        """Numbers the words, plans the rules and makes the lists; returns False, and changes nothing, if rules or words
+        do not fit. `from_start`: wave 0 comes next, and is worth it only if its rules have many instances."""
+        names = dict.fromkeys([*self._names, *(atom.relation for rule in self._rules for atom in rule.atoms)])
+        stores = {name: self._catalog.stores[self._numbers[name]] for name in names}
+        widths = {name: store.columns for name, store in stores.items()}
+        if not all(widths[name] for name in self._names):
             return False
-        by_column = dict(zip(columns, ids))
-        count = max(len(self._words), 1)
-        for number, order in enumerate(self.plan.orders):
-            _, lines, is_new = rows[order.relation]
-            naturals = [self.plan.natural(head) for head in self.plan.heads]
-            lists = _Lists(order, count, with_lines=number in naturals)
-            values = [by_column[order.relation, column] for column in order.values] or [np.zeros(len(lines), np.int64)]
+        domains = domains_of(self._rules, self._names, widths, self._word)
+        read = columns_read(self._rules, self._names, widths)
+        rows = {name: self._rows_of(name) for name in dict.fromkeys([*self._names, *_read_by(self._rules)])}
+        ids = domains.number({(name, column): rows[name][0][:, column] for name, column in sorted(read)})
+        if max(domains.sizes, default=0) > MOST_IDS:
+            return False
+        counts = {name: len(store) for name, store in stores.items()}
+        plan = Planner(self._rules, self._names, domains, counts, self._numbers, self._word).plan()
+        if plan is None or (from_start and not _is_worth_it(plan, sum(counts[name] for name in _read_by(self._rules)))):
+            return False
+        for nest in plan.nests:
+            for check in (check for literal in nest.literals for check in literal.checks):
+                self._catalog.stores[check.relation].index()
+        self.plan = plan
+        self._domains = domains
+        self._L: Words = np.zeros((len(plan.orders), k.ARRANGEMENT_FIELDS), dtype=np.int64)
+        by_number = {self._numbers[name]: name for name in rows}
+        naturals = {plan.natural(head) for head in plan.heads}
+        for number, order in enumerate(plan.orders):
+            name = by_number[order.relation]
+            _, lines, is_new = rows[name]
+            own = {column: ids[name, column] for column in range(widths[name]) if (name, column) in ids}
+            lists = Lists(order, self._L, number, len(lines), with_lines=number in naturals)
+            words = [number_of(digits, own, len(lines)) for digits in order.words or ((),)]
             lists.fill(
-                self._L,
-                number,
-                np.ascontiguousarray(by_column[order.relation, order.key]),
-                np.ascontiguousarray(np.stack(values, axis=1)),
-                is_new,
-                lines,
+                number_of(order.keys, own, len(lines)), np.ascontiguousarray(np.stack(words, axis=1)), is_new, lines
             )
             self._lists.append(lists)
         for relation in self._inside:
             self._catalog.stores[relation].begin_filling()
-        self._begin_threads(ids[-1], count)
+        self._begin_threads(plan)
         return True
 
-    def _rows_of(self, relation: int) -> tuple[Words, Words, npt.NDArray[np.uint8]]:
+    def _rows_of(self, name: str) -> tuple[Words, Words, npt.NDArray[np.uint8]]:
         """Returns the rows of a relation that are there, their lines, and which of them came with the present wave."""
-        store = self._catalog.stores[relation]
+        store = self._catalog.stores[self._numbers[name]]
         lines = store.present_lines()
         is_new = np.zeros(int(store.line[k.USED]) + 1, dtype=np.uint8)
-        if relation in self._inside:
+        if name in self._names:
             is_new[store.batch_lines()] = 1
         return store.columns_of(lines), lines, is_new[lines]
 
-    def _begin_threads(self, constants: Words, ids: int) -> None:
-        literals = max(len(nest.literals) for head in self.plan.heads for nest in head.nests)
+    def _begin_threads(self, plan: RowWisePlan) -> None:
         scratch = int(self._catalog.S[:, k.COLUMNS].max())
-        memory = [_ThreadMemory(ids, self.plan.registers, literals, scratch) for _ in range(self.threads)]
-        for each in memory:
-            each.registers[self.plan.registers - len(constants) : self.plan.registers] = constants
+        memory = [_ThreadMemory(plan, max(scratch, k.PIECE)) for _ in range(self.threads)]
         self._memory = memory
-        share = max(1, min(ids // (SHARES * self.threads), 256))
-        self._workers = [[_Worker(each, ids, share) for each in memory] for _ in self.plan.heads]
-        self._codes = [self.plan.code(head, constants) for head in self.plan.heads]
-        self._thread_tallies = [[apart(2 * len(tally)) for _ in memory] for tally in self.tallies]
+        self._workers = [
+            [_Worker(head, max(1, min(head.prefixes // (SHARES * self.threads), 256))) for _ in memory]
+            for head in plan.heads
+        ]
+        self._words: Words = np.array([words.ctypes.data for words in self._domains.words], dtype=np.int64)
+        # In wave 0, and later.
+        self._nests = [[head.first for head in plan.heads], [head.nests for head in plan.heads]]
+        self._codes = [[head_code(plan, nests) for nests in of_wave] for of_wave in self._nests]
+        self._shapes = [head_shape(head, self._domains.sizes) for head in plan.heads]
+        self._tallies = [[np.zeros(len(nests), dtype=np.int64) for nests in of_wave] for of_wave in self._nests]
+
+    @property
+    def counts(self) -> list[tuple[Rule, int]]:
+        """How many instances each rule had."""
+        return [
+            (nest.rule, count)
+            for of_wave, tallies in zip(self._nests, self._tallies)
+            for nests, tally in zip(of_wave, tallies)
+            for nest, count in zip(nests, tally.tolist())
+        ]
 
     # Waves
 
@@ -201,27 +238,41 @@ class RowWise:
 
         `look` is called from time to time, and may raise.
         """
-        for place, head in enumerate(self.plan.heads):
-            self._gather(place, head, look)
-        rows = sum(self._write(place, head, wave) for place, head in enumerate(self.plan.heads))
-        self._add_to_lists()
+        assert self.plan is not None
+        heads = self.plan.heads
+        is_recursive = any(head.nests for head in heads)
+        if wave and not is_recursive:
+            self.last_rows.clear()
+            return 0, 0
+        for place, head in enumerate(heads):
+            self._gather(place, head, min(wave, 1), look)
+        rows = sum(self._write(place, head, wave) for place, head in enumerate(heads))
+        if is_recursive:
+            self._add_to_lists(heads)
         workers = [worker.words for of_head in self._workers for worker in of_head]
-        self._visited = sum(int(words[kernels.VISITED]) for words in workers)
         return sum(int(words[kernels.INSTANCES]) for words in workers), rows
 
-    def pays(self, instances: int, rows: int) -> bool:
-        """True if the last wave, with so many instances, was faster than a usual wave, and the next one, with so many
-        new rows, is not small."""
-        return rows >= FIRST_ROWS and OPENING * self._visited < USUAL * instances
+    def pays(self, instances: int, seconds: float) -> bool:
+        """True unless the last waves, and the very last one with so many instances, took so much longer than usual
+        waves that a change to these, which need the index and arrangements, would have cost less."""
+        self._loss = max(0.0, self._loss + seconds - USUAL / self.threads * instances)
+        rows = sum(len(self._catalog.stores[relation]) for relation in self._inside)
+        return self._loss < MOST_LOSS + CHANGE / self.threads * rows
 
-    def _gather(self, place: int, head: Head, look: Callable[[], None]) -> None:
+    def _gather(self, place: int, head: Head, later: int, look: Callable[[], None]) -> None:
+        """Gathers the instances of one head in wave 0, or in a later one."""
+        assert self.plan is not None
         cursor: Words = np.zeros(1, dtype=np.int64)
         natural = self.plan.natural(head)
         workers = self._workers[place]
         store = self._catalog.stores[head.relation]
-        for worker in workers:
-            worker.begin()
+        for memory, worker in zip(self._memory, workers):
+            worker.begin(memory)
             worker.words[kernels.YIELD_AT] = YIELD_AFTER
+        total = self._tallies[later][place]
+        tallies = [apart(2 * len(total)) for _ in workers]
+        if not len(total):
+            return
 
         def part(me: int) -> int:
             memory, worker = self._memory[me], workers[me]
@@ -231,18 +282,22 @@ class RowWise:
                     cursor,
                     self._catalog.S,
                     self._L,
-                    self._codes[place],
+                    self._codes[later][place],
                     head.relation,
                     natural,
                     memory.registers,
+                    memory.word_registers,
                     memory.stack,
                     self._words,
                     memory.scratch,
-                    self._thread_tallies[place][me],
+                    tallies[me],
                 )
-                if status != kernels.OUT_FULL:
+                if status == kernels.OUT_FULL:
+                    worker.make_room()
+                elif status == kernels.COUNTERS_FULL:
+                    memory.make_room(worker.words)
+                else:
                     return status
-                worker.make_room()
 
         while True:
             found = self._run(part)
@@ -254,9 +309,8 @@ class RowWise:
             for worker in workers:
                 done = int(worker.words[kernels.INSTANCES] + worker.words[kernels.VISITED])
                 worker.words[kernels.YIELD_AT] = done + YIELD_AFTER
-        for tally in self._thread_tallies[place]:
-            self.tallies[place] += tally[: len(self.tallies[place])]
-            tally[:] = 0
+        for tally in tallies:
+            total += tally[: len(total)]
 
     def _run(self, part: Callable[[int], int]) -> list[int]:
         return self._pool.run(part) if self.threads > 1 else [part(0)]
@@ -270,18 +324,12 @@ class RowWise:
         self.last_rows[head.relation] = (starts[0], starts[-1])
         largest = max(int(worker.words[kernels.LARGEST]) for worker in workers)
         store.make_line_room(rows, largest)
+        words = self._words[list(head.domains)]
 
         def part(me: int) -> int:
-            kernels.write_rows(
-                workers[me].words,
-                self._catalog.S,
-                head.relation,
-                starts[me],
-                head.prefix,
-                wave + 1,
-                wave + 1,
-                self._words,
-            )
+            shape = self._shapes[place]
+            where = workers[me].words, self._catalog.S, head.relation, starts[me]
+            kernels.write_rows(*where, wave + 1, wave + 1, shape, words)
             return 0
 
         if rows:
@@ -292,50 +340,62 @@ class RowWise:
         self._starts[head.relation] = starts
         return int(rows)
 
-    def _add_to_lists(self) -> None:
+    def _add_to_lists(self, heads: Sequence[Head]) -> None:
         """Adds the new rows to the lists; threads take whole orders."""
         tasks = [
-            (number, lists, head, place)
+            (number, lists, place)
             for number, lists in enumerate(self._lists)
             if lists.order.is_inside
-            for place, head in enumerate(self.plan.heads)
+            for place, head in enumerate(heads)
             if head.relation == lists.order.relation
         ]
 
         def part(me: int) -> int:
-            for number, lists, head, place in tasks[me :: self.threads]:
-                kernels.make_old(self._L, number, lists.keys)
-                by_prefix = lists.order.key == head.prefix
-                for start, worker in zip(self._starts[head.relation], self._workers[place]):
-                    done: Words = np.zeros(3, dtype=np.int64)
-                    while True:
-                        if by_prefix:
-                            is_full = kernels.append_by_prefix(worker.words, self._L, number, start, done)
-                        else:
-                            is_full = kernels.append_by_value(worker.words, self._L, number, done)
-                        if not is_full:
-                            break
-                        lists.grow(self._L[number])
+            for number, lists, place in tasks[me :: self.threads]:
+                row_lists.make_old(self._L, number)
+                for start, worker in zip(self._starts[heads[place].relation], self._workers[place]):
+                    self._append(number, lists, heads[place], place, worker.new_rows, start)
             return 0
 
         self._run(part)
 
+    def _append(self, number: int, lists: Lists, head: Head, place: int, rows: Words, start: int) -> None:
+        """Adds the new rows of one thread to lists."""
+        done: Words = np.zeros(3, dtype=np.int64)
+        columns = len(head.domains)
+        by_value = columns == 2 and lists.order.keys == ((1 - head.prefix, 1),)
+        factors = order_factors(lists.order, columns)
+        ids: Words = np.zeros(columns, dtype=np.int64)
+        status = -1
+        while status != row_lists.ADDED:
+            if status >= 0:
+                lists.grow(status)
+            if lists.order == head.natural:
+                status = row_lists.append_by_prefix(rows, self._L, number, start, done)
+            elif by_value and lists.order.words == (((head.prefix, 1),),):
+                status = row_lists.append_by_value(rows, self._L, number, done)
+            else:
+                shape = self._shapes[place]
+                status = row_lists.append_by_columns(rows, self._L, number, shape, factors, ids, done)
+
     def end(self) -> None:
         """Gives the stores back: with an index, and the rows of the present wave as their batch."""
+        # The index takes the memory of the lists.
+        self._lists.clear()
+        self._workers.clear()
+        self._memory.clear()
         for relation in self._inside:
             first, last = self.last_rows.get(relation, (0, 0))
             self._catalog.stores[relation].end_filling(np.arange(first, last, dtype=np.int32))
 
 
-def _number(columns: list[Words]) -> tuple[list[Words], Words]:
-    """Numbers the words of columns; returns the ids of each column, and the word of each id."""
-    sizes = [len(column) for column in columns]
-    given: Words = np.concatenate([np.ascontiguousarray(column) for column in columns]) if columns else _NO_WORDS
-    if len(given) and given.min() >= 0 and given.max() < SPARSE * len(given):
-        words: Words = np.arange(int(given.max()) + 1, dtype=np.int64)
-    else:
-        table: Words = np.zeros(1 << (2 * len(given) + 16).bit_length(), dtype=np.int64)
-        words = np.empty(len(given) + 1, dtype=np.int64)
-        known = int(kernels.number_words(given, len(given), table, words, 0))
-        words = words[:known].copy()
-    return np.split(given, np.cumsum(sizes)[:-1]), words
+def _read_by(rules: Sequence[Rule]) -> list[str]:
+    """Returns the relations of positive literals."""
+    return [atom.relation for rule in rules for atom in rule.positives]
+
+
+def _is_worth_it(plan: RowWisePlan, rows: int) -> bool:
+    """True if the rules of wave 0 have many more instances than there are rows to number and to put into lists. A rule
+    that closes a cycle looks for the last row of each cycle: a leapfrog join does not."""
+    first = [nest for head in plan.heads for nest in head.first]
+    return sum(nest.expected for nest in first) >= EXPECTED * rows and not any(nest.closes_cycle for nest in first)

@@ -1,99 +1,132 @@
 """Recursive rules → nests of lists that go from the head's prefix to its value (`kernels/row_wise`).
 
-A rule fits if its head has two columns and its body is positive literals and literals of lower strata that are negated,
-each connected to the ones before it. The literals are put into an order that begins with the prefix, the first column
-of the head or the second, and binds the other column as late as possible, so that the last lists are lists of values.
+A rule fits if its body is positive literals, negated literals of lower strata, and conditions on words that cannot
+fail. One column of the head is its prefix; the ids of the others are the digits of its value. The literals are put
+into an order that begins with the prefix and binds the value late, so that the last lists are lists of values:
+
+    V(t; c, g) :- Load(t, b, f), V(b, c, h), F(h, f, g).
+    prefix t ─ Load by t: b, f ─ V by b: c, h ─ F by (h, f): g       each g of the last list counts for the value (c, g)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
-import numpy as np
-
-from tidelog.engine.local.encoding.words import Words
+from tidelog.check import typed
+from tidelog.engine.local.execution.row_domains import Domains
+from tidelog.engine.local.execution.word_expressions import FilterCompiler, Instruction
 from tidelog.engine.local.kernels import row_wise as kernels
-from tidelog.rules.ir import Atom, Constant, Negative, Positive, Rule, Term, Variable, Wildcard
+from tidelog.plan.plain import is_plain
+from tidelog.rules.ir import Atom, Condition, Constant, Negative, Positive, Rule, Term, Variable, Wildcard
 from tidelog.types import Type
 
-COLUMNS = 2  # of a head
 MOST_LITERALS = 12
+MOST_VALUES = 1 << 31  # that a head may have for one prefix
 _Word = Callable[[Any, Type], int]
+Digits = tuple[tuple[int, int], ...]  # a number: columns, or registers, with the factor of each
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Lists of the rows of a relation: by one column, the ids of some other columns."""
+    """Lists of the rows of a relation: by the ids of some columns, words made of other columns.
+
+    `space`: how many keys there may be.
+    """
 
     relation: int
-    key: int
-    values: tuple[int, ...]
+    keys: Digits
+    words: tuple[Digits, ...]
+    space: int
     is_inside: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A row of a lower stratum that has to be there, or must not be there."""
+    """A row of a lower stratum that has to be there, or must not be there: the register and domain of each column."""
 
     relation: int
     is_wanted: bool
-    registers: tuple[int, ...]
+    registers: Digits
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Conditions on words: registers of words, each with the register and the domain of its id; and instructions."""
+
+    loads: tuple[tuple[int, int, int], ...]
+    instructions: tuple[Instruction, ...]
 
 
 @dataclass(slots=True)
 class ListLiteral:
-    """A literal that reads a list: its key's register, and what each entry binds (offset, register) or must equal."""
+    """A literal that reads a list: its key, and what each word of an entry binds (offset, register) or must equal."""
 
     order: Order
-    key: int
+    key: Digits
     binds: tuple[tuple[int, int], ...]
     equals: tuple[tuple[int, int], ...]
     checks: list[Check] = field(default_factory=list)
+    tail: Tail | None = None
 
     def is_plain(self) -> bool:
-        """True if each entry is one id that is bound to a register, and nothing else."""
-        return len(self.order.values) == len(self.binds) == 1 and not self.equals and not self.checks
+        """True if nothing about an entry has to be checked."""
+        return not self.equals and not self.checks and self.tail is None
 
 
 @dataclass(slots=True)
 class Nest:
-    """A rule as a nest of lists. `prefix` is the register of the constant that the prefix must be, or -1."""
+    """A rule as a nest of lists. `prefix` is the id that the prefix must be, or -1; `value` is made of registers.
+
+    Where the rule ends in a list, each of its words is a part of the value, behind what `value` says.
+    """
 
     rule: Rule
     prefix: int
-    value: int
+    value: Digits
     literals: list[ListLiteral]
+    ends: int
+    expected: float = 0.0  # instances, if all relations are as they are
 
     @property
-    def ends_in_list(self) -> bool:
-        last = self.literals[-1]
-        return last.is_plain() and last.binds[0][1] == self.value
+    def closes_cycle(self) -> bool:
+        """True if a row is looked for whose columns are bound by several others."""
+        return any(check.is_wanted for literal in self.literals for check in literal.checks)
 
     def leads_to_end(self, place: int) -> bool:
-        """True if each entry of a literal is the key of the list in which the rule ends."""
-        literal, end = self.literals[place], self.literals[-1]
-        return (
-            place == len(self.literals) - 2
-            and literal.is_plain()
-            and self.ends_in_list
-            and end.key == literal.binds[0][1]
-        )
+        """True if the entries of a literal lead to the lists in which the rule ends, and nothing has to be checked."""
+        is_last = place == len(self.literals) - 2
+        return is_last and self.literals[place].is_plain() and self.ends == kernels.ENDS_IN_LIST
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The rules of one head relation, and which of its columns is the prefix."""
+    """The rules of one head relation: `nests` of recursive ones, `first` of others, which run in wave 0 alone.
+
+    Its rows are a prefix, one column of it, and a value, made of the others.
+    """
 
     relation: int
     prefix: int
+    prefixes: int
+    digits: Digits
+    values: int
+    domains: tuple[int, ...]  # of all columns
     nests: tuple[Nest, ...]
+    first: tuple[Nest, ...] = ()
+
+    @property
+    def natural(self) -> Order:
+        """The lists of values by prefix."""
+        return Order(self.relation, ((self.prefix, 1),), (self.digits,), self.prefixes, True)
 
 
 @dataclass(slots=True)
 class RowWisePlan:
-    """The recursive rules of a stratum as nests. `constants` are the words of the registers behind the variables'.
+    """The rules of a stratum as nests. `constants` are the ids of the registers behind the variables';
+    `word_constants` are words in registers of words.
 
     `orders` are the lists that the rules read, and those by the prefix of each head.
     """
@@ -102,78 +135,134 @@ class RowWisePlan:
     orders: tuple[Order, ...]
     constants: tuple[int, ...]
     registers: int
+    word_constants: Mapping[int, int]
+    word_registers: int
+
+    @property
+    def nests(self) -> list[Nest]:
+        return [nest for head in self.heads for nest in (*head.nests, *head.first)]
 
     def natural(self, head: Head) -> int:
         """Returns the number of the lists of a head relation by its prefix."""
-        return self.orders.index(Order(head.relation, head.prefix, (1 - head.prefix,), True))
-
-    def code(self, head: Head, constant_ids: Words) -> Words:
-        """Returns the code of a head's rules for `kernels.row_wise`."""
-        words: list[int] = [len(head.nests), *([0] * len(head.nests))]
-        first_constant = self.registers - len(self.constants)
-        for number, nest in enumerate(head.nests):
-            words[1 + number] = at = len(words)
-            prefix = -1 if nest.prefix < 0 else int(constant_ids[nest.prefix - first_constant])
-            words += [len(nest.literals), prefix, nest.value, int(nest.ends_in_list)]
-            words += [0] * (len(nest.literals) * kernels.LITERAL_WIDTH)
-            inside = [place for place, each in enumerate(nest.literals) if each.order.is_inside]
-            for place, literal in enumerate(nest.literals):
-                line = at + kernels.RULE_WIDTH + place * kernels.LITERAL_WIDTH
-                fields = {
-                    kernels.LITERAL_LIST: self.orders.index(literal.order),
-                    kernels.LITERAL_KEY: literal.key,
-                    kernels.LITERAL_INSIDE: int(literal.order.is_inside),
-                    kernels.LITERAL_LAST_INSIDE: int(place == inside[-1]),
-                    kernels.LITERAL_LEADS: int(nest.leads_to_end(place)),
-                }
-                for count, where, pairs in (
-                    (kernels.LITERAL_BIND_N, kernels.LITERAL_BIND_AT, literal.binds),
-                    (kernels.LITERAL_EQUAL_N, kernels.LITERAL_EQUAL_AT, literal.equals),
-                ):
-                    fields |= {count: len(pairs), where: len(words)}
-                    words += [word for pair in pairs for word in pair]
-                fields |= {kernels.LITERAL_CHECK_N: len(literal.checks), kernels.LITERAL_CHECK_AT: len(words)}
-                for check in literal.checks:
-                    words += [check.relation, int(check.is_wanted), len(check.registers), *check.registers]
-                for place_of, word in fields.items():
-                    words[line + place_of] = word
-        return np.array(words, dtype=np.int64)
+        return self.orders.index(head.natural)
 
 
-def plan_row_wise(
-    rules: Sequence[Rule], inside: Sequence[str], columns: Mapping[str, int], numbers: Mapping[str, int], word: _Word
-) -> RowWisePlan | None:
-    """Plans the recursive rules of a stratum, or returns None if one of them does not fit.
-
-    `columns` are the numbers of columns of all relations, `word` makes the word of a constant.
-    """
-    if any(columns[name] != COLUMNS for name in inside):
-        return None
-    recursive = [rule for rule in rules if any(atom.relation in inside for atom in rule.positives)]
-    if not recursive:
-        return None
-    makers = {name: _best_prefix(name, recursive, inside, numbers) for name in inside}
-    if any(made is None for made in makers.values()):
-        return None
-    found = [made for made in makers.values() if made is not None and made.nests]
-    most = max((nest.registers for made in found for nest in made.nests), default=1)
-    constants: dict[tuple[int, ...], int] = {}
-    heads = []
-    for made in found:
-        nests = []
-        for nest in made.nests:
-            moved = {}
-            for constant, register in nest.constants.items():
-                key = (word(constant.value, constant.type),)
-                moved[register] = most + constants.setdefault(key, len(constants))
-            nests.append(nest.finish(moved))
-        heads.append(Head(numbers[made.name], made.prefix, tuple(nests)))
-    orders = dict.fromkeys(
-        [Order(head.relation, head.prefix, (1 - head.prefix,), True) for head in heads]
-        + [literal.order for head in heads for nest in head.nests for literal in nest.literals]
+def fits(rule: Rule) -> bool:
+    """True if a rule can be a nest, whatever the sizes."""
+    return (
+        0 < len(rule.positives) <= MOST_LITERALS
+        and len(rule.head.terms) > 0
+        and all(
+            isinstance(each, Positive | Negative)
+            or (isinstance(each, Condition) and is_plain(each.expression) and not typed.may_fail(each.expression))
+            for each in rule.body
+        )
     )
-    words = tuple(key[0] for key in constants)
-    return RowWisePlan(tuple(heads), tuple(orders), words, most + len(words))
+
+
+class Planner:
+    """Plans the rules of a stratum. `rows` are the present numbers of rows of all relations."""
+
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        inside: Sequence[str],
+        domains: Domains,
+        rows: Mapping[str, int],
+        numbers: Mapping[str, int],
+        word: _Word,
+    ) -> None:
+        self.rules = rules
+        self.inside = inside
+        self.domains = domains
+        self.sizes = domains.sizes
+        self.numbers = numbers
+        self.word = word
+        most = max((rows[atom.relation] for rule in rules for atom in rule.positives), default=0)
+        # A relation that is being filled will have more rows than now.
+        self.rows = {name: max(count, most) if name in inside else count for name, count in rows.items()}
+
+    def plan(self) -> RowWisePlan | None:
+        """Returns the plan, or None if a relation does not fit."""
+        makers = [self._best_prefix(name) for name in self.inside]
+        if any(made is None for made in makers):
+            return None
+        found = [made for made in makers if made is not None and made.nests]
+        if not found:
+            return None
+        most = max(nest.registers for made in found for nest in made.nests)
+        constants: dict[tuple[int, int], int] = {}
+        word_constants: dict[int, int] = {}
+        words = 0
+        heads = []
+        for made in found:
+            nests = []
+            for nest in made.nests:
+                moved = {
+                    register: most + constants.setdefault(key, len(constants))
+                    for key, register in nest.constants.items()
+                }
+                nests.append(nest.finish(moved, words, word_constants))
+                words = nest.word_registers
+            heads.append(self._head(made, tuple(nests)))
+        orders = dict.fromkeys(
+            [head.natural for head in heads]
+            + [literal.order for head in heads for nest in (*head.nests, *head.first) for literal in nest.literals]
+        )
+        ids = tuple(self.domains.constants[domain][word] for domain, word in constants)
+        return RowWisePlan(tuple(heads), tuple(orders), ids, most + len(ids), word_constants, words)
+
+    def column(self, name: str, column: int) -> tuple[int, int]:
+        """Returns the domain of a column, and its size."""
+        domain = self.domains.of[name, column]
+        return domain, self.sizes[domain]
+
+    def digits(self, name: str, columns: Sequence[int]) -> tuple[Digits, int]:
+        """Returns columns as the digits of a number, and how many such numbers there are."""
+        sizes = [self.column(name, column)[1] for column in columns]
+        return tuple((column, prod(sizes[place + 1 :])) for place, column in enumerate(columns)), prod(sizes)
+
+    def _head(self, made: _HeadNests, nests: tuple[Nest, ...]) -> Head:
+        width = len(made.nests[0].rule.head.terms)
+        digits, values = self.digits(made.name, [column for column in range(width) if column != made.prefix])
+        domains = [self.column(made.name, column) for column in range(width)]
+        return Head(
+            self.numbers[made.name],
+            made.prefix,
+            domains[made.prefix][1],
+            digits,
+            values,
+            tuple(domain for domain, _ in domains),
+            tuple(nest for nest in nests if self.is_recursive(nest.rule)),
+            tuple(nest for nest in nests if not self.is_recursive(nest.rule)),
+        )
+
+    def is_recursive(self, rule: Rule) -> bool:
+        return any(atom.relation in self.inside for atom in rule.positives)
+
+    def _best_prefix(self, name: str) -> _HeadNests | None:
+        """Returns the nests of a head's rules, by the column as prefix with which most of them end in lists; of
+        several, by the one from which most of the others begin with new rows; of several, by the one with most ids."""
+        own = [rule for rule in self.rules if rule.head.relation == name]
+        if not own:
+            return _HeadNests(name, 0, ())
+        best: _HeadNests | None = None
+        most = (-1, -1, -1)
+        width = len(own[0].head.terms)
+        for prefix in range(width):
+            if self.digits(name, [column for column in range(width) if column != prefix])[1] >= MOST_VALUES:
+                continue
+            makers = tuple(_NestMaker(self, rule, prefix) for rule in own)
+            if all(maker.run() for maker in makers):
+                recursive = [maker for maker in makers if self.is_recursive(maker.rule)] or makers
+                score = (
+                    sum(maker.ends != kernels.ENDS_ANYHOW for maker in recursive),
+                    sum(maker.ends == kernels.ENDS_ANYHOW and maker.begins_with_new for maker in recursive),
+                    self.column(name, prefix)[1],
+                )
+                if score > most:
+                    best, most = _HeadNests(name, prefix, makers), score
+        return best
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,134 +272,192 @@ class _HeadNests:
     nests: tuple[_NestMaker, ...]
 
 
-def _best_prefix(
-    name: str, rules: Sequence[Rule], inside: Sequence[str], numbers: Mapping[str, int]
-) -> _HeadNests | None:
-    """Returns the nests of a head's rules, by the column as prefix with which more of them end in lists."""
-    own = [rule for rule in rules if rule.head.relation == name]
-    best: _HeadNests | None = None
-    most = -1
-    for prefix in range(COLUMNS):
-        makers = [_NestMaker(rule, prefix, inside, numbers) for rule in own]
-        if all(maker.run() for maker in makers):
-            count = sum(maker.ends_in_list() for maker in makers)
-            if count > most:
-                best, most = _HeadNests(name, prefix, tuple(makers)), count
-    return best
-
-
 class _NestMaker:
     """Puts the literals of one rule into an order. Constants have negative registers until all rules are planned."""
 
-    def __init__(self, rule: Rule, prefix: int, inside: Sequence[str], numbers: Mapping[str, int]) -> None:
+    def __init__(self, planner: Planner, rule: Rule, prefix: int) -> None:
         self.rule = rule
-        self._inside = inside
-        self._numbers = numbers
+        self._planner = planner
+        self._prefix = prefix
         self._bound: dict[str, int] = {}
+        self._domains: dict[str, int] = {}
+        self._expected = 1.0
         self.registers = 1
-        self.constants: dict[Constant, int] = {}
+        self.word_registers = 0
+        self.constants: dict[tuple[int, int], int] = {}  # domain, word → register
         self._literals: list[ListLiteral] = []
-        self._prefix_term, self._value_term = rule.head.terms[prefix], rule.head.terms[1 - prefix]
-        if isinstance(self._prefix_term, Variable):
-            self._bound[self._prefix_term.name] = kernels.PREFIX_REGISTER
+        self._conditions: dict[int, list[typed.Expression]] = {}  # place of a literal → conditions behind it
+        term = rule.head.terms[prefix]
+        if isinstance(term, Variable):
+            self._bind(term.name, rule.head, prefix, kernels.PREFIX_REGISTER)
+            self._expected = float(planner.column(rule.head.relation, prefix)[1])
+        for column, each in enumerate(rule.head.terms):
+            if column != prefix and isinstance(each, Constant):
+                self._register(rule.head, column, each)
+        self._value_names = {
+            each.name
+            for column, each in enumerate(rule.head.terms)
+            if column != prefix and isinstance(each, Variable) and each.name not in self._bound
+        }
 
     def run(self) -> bool:
         """Orders the literals; returns False if the rule does not fit."""
-        body = self.rule.body
-        if not all(isinstance(each, Positive | Negative) for each in body) or len(body) > MOST_LITERALS:
-            return False
         left = list(self.rule.positives)
-        waiting = list(self.rule.negatives)
+        negatives = list(self.rule.negatives)
+        conditions = [each.expression for each in self.rule.body if isinstance(each, Condition)]
         while left:
-            ready = [atom for atom in left if self._can_open(atom)]
-            if not ready:
-                return False
-            chosen = min(ready, key=self._rank)
+            chosen = min(left, key=self._rank)
             left.remove(chosen)
-            self._open(chosen, left)
-            waiting = [atom for atom in waiting if not self._check(atom, is_wanted=False)]
+            self._open(chosen, left, conditions)
+            negatives = [atom for atom in negatives if not self._check(atom, is_wanted=False)]
+            conditions = [each for each in conditions if not self._test(each)]
             left = [atom for atom in left if not self._is_below(atom) or not self._check(atom, is_wanted=True)]
-        return not waiting
+        return not negatives and not conditions
 
-    def ends_in_list(self) -> bool:
-        return self.finish({}).ends_in_list
+    @property
+    def ends(self) -> int:
+        """How the rule ends; see `kernels.RULE_ENDS`."""
+        last = self._literals[-1]
+        if not last.is_plain() or len(self._literals) - 1 in self._conditions:
+            return kernels.ENDS_ANYHOW
+        return kernels.ENDS_IN_LIST if last.binds else kernels.ENDS_IN_LENGTH
 
-    def finish(self, moved: Mapping[int, int]) -> Nest:
-        """Returns the nest, with other registers for constants."""
+    @property
+    def begins_with_new(self) -> bool:
+        """True if the first list is the only one of the stratum, so that a wave reads nothing but its new rows."""
+        return [place for place, each in enumerate(self._literals) if each.order.is_inside] == [0]
 
-        def at(register: int) -> int:
-            return moved.get(register, register)
+    def finish(self, moved: Mapping[int, int], first_word: int, word_constants: dict[int, int]) -> Nest:
+        """Returns the nest, with other registers for constants, and its registers of words from `first_word` on."""
 
+        def at(digits: Digits) -> Digits:
+            return tuple((moved.get(register, register), factor) for register, factor in digits)
+
+        self.word_registers = first_word
         literals = [
             ListLiteral(
                 each.order,
                 at(each.key),
-                tuple((offset, at(register)) for offset, register in each.binds),
-                tuple((offset, at(register)) for offset, register in each.equals),
-                [Check(c.relation, c.is_wanted, tuple(map(at, c.registers))) for c in each.checks],
+                each.binds,
+                each.equals,
+                [Check(c.relation, c.is_wanted, at(c.registers)) for c in each.checks],
+                self._tail(place, word_constants),
             )
-            for each in self._literals
+            for place, each in enumerate(self._literals)
         ]
-        is_constant = isinstance(self._prefix_term, Constant)
-        prefix = at(self._register(self._prefix_term)) if is_constant else -1
-        return Nest(self.rule, prefix, at(self._register(self._value_term)), literals)
+        head = self.rule.head
+        factors, _ = self._planner.digits(
+            head.relation, [column for column in range(len(head.terms)) if column != self._prefix]
+        )
+        value = at(tuple((self._register(head, column, head.terms[column]), factor) for column, factor in factors))
+        ends = self.ends
+        if ends == kernels.ENDS_IN_LIST:
+            # The words of the last list become one: their part of the value.
+            last = literals[-1]
+            columns = {register: last.order.words[offset][0][0] for offset, register in last.binds}
+            packed = tuple((columns[register], factor) for register, factor in value if register in columns)
+            value = tuple(pair for pair in value if pair[0] not in columns)
+            old = last.order
+            last.order = Order(old.relation, old.keys, (packed,), old.space, old.is_inside)
+            last.binds = ()
+        term = head.terms[self._prefix]
+        prefix = -1
+        if isinstance(term, Constant):
+            domain, _ = self._planner.column(head.relation, self._prefix)
+            prefix = self._planner.domains.constants[domain][self._planner.word(term.value, term.type)]
+        return Nest(self.rule, prefix, value, literals, ends, self._expected)
+
+    def _tail(self, place: int, word_constants: dict[int, int]) -> Tail | None:
+        """Compiles the conditions behind a literal."""
+        if place not in self._conditions:
+            return None
+        compiler = FilterCompiler(self._planner.word, self.word_registers)
+        for condition in self._conditions[place]:
+            compiler.add(condition)
+        self.word_registers = len(compiler.registers)
+        word_constants |= compiler.constants
+        loads = [(target, self._bound[name], self._domains[name]) for name, target in compiler.variables.items()]
+        return Tail(tuple(loads), tuple(compiler.tail))
 
     def _is_below(self, atom: Atom) -> bool:
-        return atom.relation not in self._inside
+        return atom.relation not in self._planner.inside
 
-    def _can_open(self, atom: Atom) -> bool:
-        """True if a variable of the atom is bound, so that a list can be looked up."""
-        return any(isinstance(term, Variable) and term.name in self._bound for term in atom.terms)
+    def _bind(self, name: str, atom: Atom, column: int, register: int) -> None:
+        self._bound[name] = register
+        self._domains[name] = self._planner.column(atom.relation, column)[0]
 
-    def _rank(self, atom: Atom) -> tuple[bool, int, bool]:
-        """Returns what to open first: what does not bind the value, binds few variables, and is below the stratum."""
-        names = {term.name for term in atom.terms if isinstance(term, Variable)} - self._bound.keys()
-        binds_value = isinstance(self._value_term, Variable) and self._value_term.name in names
-        return binds_value, len(names), not self._is_below(atom)
+    def _known(self, atom: Atom) -> list[int]:
+        """Returns the columns of an atom whose ids are known."""
+        return [
+            column
+            for column, term in enumerate(atom.terms)
+            if isinstance(term, Constant) or (isinstance(term, Variable) and term.name in self._bound)
+        ]
 
-    def _register(self, term: Term) -> int:
-        """Returns the register of a constant or of a bound variable."""
+    def _rank(self, atom: Atom) -> tuple[bool, bool, float, bool]:
+        """Returns what to open first: what is connected, does not bind the value, has short lists, and is below."""
+        known = self._known(atom)
+        names = {term.name for term in atom.terms if isinstance(term, Variable)}
+        is_apart = not names & self._bound.keys() and bool(names)
+        rows = max(self._planner.rows[atom.relation], 1)
+        length = rows / min(self._planner.digits(atom.relation, known)[1], rows)
+        binds_value = bool(names & self._value_names - self._bound.keys())
+        return is_apart, binds_value, length, not self._is_below(atom)
+
+    def _register(self, atom: Atom, column: int, term: Term) -> int:
+        """Returns the register of a constant or of a bound variable, in a column of an atom."""
         if isinstance(term, Constant):
-            return self.constants.setdefault(term, -2 - len(self.constants))
+            domain, _ = self._planner.column(atom.relation, column)
+            key = domain, self._planner.word(term.value, term.type)
+            return self.constants.setdefault(key, -2 - len(self.constants))
         assert isinstance(term, Variable)
         return self._bound[term.name]
 
-    def _open(self, atom: Atom, left: Sequence[Atom]) -> None:
-        """Adds the literal that reads the list of an atom by one of its bound columns."""
+    def _open(self, atom: Atom, left: Sequence[Atom], conditions: Sequence[typed.Expression]) -> None:
+        """Adds the literal that reads the list of an atom by its known columns."""
         terms = atom.terms
-        key = next(i for i, term in enumerate(terms) if isinstance(term, Variable) and term.name in self._bound)
-        key_register = self._register(terms[key])
+        known = self._known(atom)
+        digits, space = self._planner.digits(atom.relation, known)
+        key = tuple((self._register(atom, column, terms[column]), factor) for column, factor in digits)
         needed = {term.name for other in (*left, *self.rule.negatives, self.rule.head) for term in other.terms
                   if isinstance(term, Variable)}  # fmt: skip
-        values: list[int] = []
+        needed |= {name for each in conditions for name in typed.variables(each)}
+        words: list[Digits] = []
         binds: list[tuple[int, int]] = []
         equals: list[tuple[int, int]] = []
         for column, term in enumerate(terms):
-            if column == key or isinstance(term, Wildcard):
+            if column in known or isinstance(term, Wildcard):
                 continue
-            if isinstance(term, Variable) and term.name not in self._bound:
-                again = any(other == term for i, other in enumerate(terms) if i != column)
-                if term.name not in needed and not again:
-                    continue
-                self._bound[term.name] = self.registers
-                binds.append((len(values), self.registers))
+            assert isinstance(term, Variable)
+            if term.name in self._bound:
+                equals.append((len(words), self._bound[term.name]))
+            elif term.name in needed or terms.count(term) > 1:
+                self._bind(term.name, atom, column, self.registers)
+                binds.append((len(words), self.registers))
                 self.registers += 1
             else:
-                equals.append((len(values), self._register(term)))
-            values.append(column)
-        is_inside = atom.relation in self._inside
-        if is_inside and not values:
-            values = [1 - key]
-        order = Order(self._numbers[atom.relation], key, tuple(values), is_inside)
-        self._literals.append(ListLiteral(order, key_register, tuple(binds), tuple(equals)))
+                continue
+            words.append(((column, 1),))
+        rows = self._planner.rows[atom.relation]
+        self._expected *= rows / max(min(space, rows), 1)
+        order = Order(self._planner.numbers[atom.relation], digits, tuple(words), space, not self._is_below(atom))
+        self._literals.append(ListLiteral(order, key, tuple(binds), tuple(equals)))
 
     def _check(self, atom: Atom, *, is_wanted: bool) -> bool:
         """Adds a check for an atom whose columns are all known; returns False if they are not."""
-        known = all(
-            isinstance(term, Constant) or (isinstance(term, Variable) and term.name in self._bound)
-            for term in atom.terms
+        if len(self._known(atom)) < len(atom.terms):
+            return False
+        registers = tuple(
+            (self._register(atom, column, term), self._planner.column(atom.relation, column)[0])
+            for column, term in enumerate(atom.terms)
         )
-        if known:
-            registers = tuple(map(self._register, atom.terms))
-            self._literals[-1].checks.append(Check(self._numbers[atom.relation], is_wanted, registers))
-        return known
+        relation = self._planner.numbers[atom.relation]
+        self._literals[-1].checks.append(Check(relation, is_wanted, registers))
+        return True
+
+    def _test(self, condition: typed.Expression) -> bool:
+        """Adds a condition whose variables are all known; returns False if they are not."""
+        if not typed.variables(condition) <= self._bound.keys():
+            return False
+        self._conditions.setdefault(len(self._literals) - 1, []).append(condition)
+        return True

@@ -50,7 +50,8 @@ class RuleCosts:
 
     def add(self, rule: Rule, instances: int) -> None:
         """Adds instances of a rule that were found in the epoch under way, without time."""
-        self._counted[rule.id] = self._counted.get(rule.id, 0) + instances
+        if instances:
+            self._counted[rule.id] = self._counted.get(rule.id, 0) + instances
 
     @contextmanager
     def measured(self, rule: Rule) -> Iterator[None]:

@@ -18,10 +18,10 @@ from itertools import pairwise
 import numpy as np
 
 from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.execution.word_expressions import Instruction
 from tidelog.engine.local.kernels import layout as k
 from tidelog.plan.variant import Variant
 
-Instruction = tuple[int, int, int, int, int, int]
 Numbers = dict[int, int]  # registers of a path → registers of the tree
 Symbol = tuple[str, int | None]  # a register: a constant's word, the place of a binding, a register of the tree
 Key = tuple[tuple[int, ...] | tuple[Symbol, ...], ...]  # of an iterator: two with equal keys do the same

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from tidelog.engine.local.execution import row_wise
 from tidelog.engine.local.execution.bytecode import Bytecode, Segment
 from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, REMOVED_IN_UPDATE, PlanCache
 from tidelog.engine.local.execution.python_step import evaluate
-from tidelog.engine.local.execution.row_wise_rules import plan_row_wise
+from tidelog.engine.local.execution.row_wise_rules import fits
 from tidelog.engine.local.execution.rule_costs import RuleCosts
 from tidelog.engine.local.execution.threads import NO_INPUTS, SegmentExecutor, ThreadPool
 from tidelog.engine.local.kernels import entry_points
@@ -38,6 +39,7 @@ YIELD_INSTANCES = 2_000_000
 # An Update is prepared again before waves 5, 11, 23 …, once it has met so many instances: fewer cost less than plans.
 REPLAN_WAVE = 4
 REPLAN_INSTANCES = 20_000
+ROW_WISE_PART = 4  # of the waves so far: after so many more, a Bootstrap asks again whether to go head by head
 MANY_FACTS = 20_000  # see `_only_loads_facts`
 
 
@@ -62,6 +64,9 @@ class LocalStratum:
     removed_in_update: Mapping[int, int] = REMOVED_IN_UPDATE
     whole_in_update = False
     _phase = k.INSERT
+    _is_declined = False  # this Bootstrap cannot go head by head
+    _row_wise_from = 0  # rows of a wave that goes head by head again
+    _waves_done = 0, 0  # waves of this Bootstrap that went head by head before all others, and their instances
 
     def __init__(
         self,
@@ -322,9 +327,7 @@ class LocalStratum:
                     fresh.make_room(len(rows))
                     self._insert_facts(relation, np.ascontiguousarray(rows))
                     facts += len(rows)
-        self._prepare(IN_BOOTSTRAP)
-        born = self._run(k.INSERT, None, logging=False)
-        assert born is not None
+        born = self._derive_all()
         self._look_at_rows(None)
         self.work = born
         self.instances = born + facts
@@ -332,6 +335,22 @@ class LocalStratum:
             fresh = self.catalog.stores[relation]
             fresh.compare_with(old, is_read=relation in self.read_above)
             self._mark_changed(fresh)
+
+    def _derive_all(self) -> int:
+        """Derives the stratum into stores that have its facts; returns the instances that it met."""
+        self._is_declined, self._row_wise_from = False, 0
+        self._waves_done = 0, 0
+        if self._starts_row_wise():
+            control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
+            self._phase = k.INSERT
+            if self._go_row_wise(control, self._last_round()):
+                self.waves = int(control[k.WAVE]) - 1
+                return int(control[k.INSTANCES])
+            self._waves_done = int(control[k.WAVE]), int(control[k.INSTANCES])
+        self._prepare(IN_BOOTSTRAP, self._waves_done[0])
+        born = self._run(k.INSERT, None, logging=False)
+        assert born is not None
+        return born
 
     def _fill_with_facts(self) -> bool:
         """Fills an empty relation without rules with many facts; returns False if it is not one."""
@@ -427,12 +446,18 @@ class LocalStratum:
             stride = min(stride, meter.stride)
         control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
-        control[k.YIELD_AT] = stride
+        if not logging and self._waves_done[0]:
+            control[k.WAVE], control[k.STATE], control[k.INSTANCES] = (
+                self._waves_done[0],
+                k.STATE_NEXT,
+                self._waves_done[1],
+            )
+        control[k.YIELD_AT] = control[k.INSTANCES] + stride
         control[k.LOGGING] = 1 if logging else 0
         control[k.LAST_WAVE] = last_round = self._last_round() - before
         if self.stratum.recursive and phase == k.INSERT:
             # It is prepared again when its relations have grown: a Bootstrap before waves 1, 3, 7, 15 …
-            control[k.LAST_WAVE] = min(REPLAN_WAVE if logging else 0, last_round)
+            control[k.LAST_WAVE] = min(REPLAN_WAVE if logging else max(0, int(control[k.WAVE])), last_round)
         control[k.PYTHON_VARIANTS] = int(self.runs_python or self.plans.in_python)
         control[k.THREADS], control[k.CHUNK], control[k.COMBINE] = 1, k.ALL_ROWS, 1
         control[k.THREADS_AVAILABLE], control[k.SHARE_FROM] = self._thread_pool.threads, self._thread_pool.share_from
@@ -440,6 +465,7 @@ class LocalStratum:
         catalog = self.catalog
         executor = self.plans.executor
         executor.reset()
+        prepared = 0
         self.plans.reserved.clear()
         self._phase = phase
 
@@ -469,49 +495,79 @@ class LocalStratum:
                     meter.end(int(control[k.INSTANCES]))
                     return None
             elif status == k.ROUNDS:
+                wave = int(control[k.WAVE])
                 if not logging and self._go_row_wise(control, last_round):
                     self.waves = int(control[k.WAVE]) - 1
                     return int(control[k.INSTANCES])
-                wave = int(control[k.WAVE])
+                if control[k.WAVE] > wave:
+                    # The arrangements are gone.
+                    wave, prepared = int(control[k.WAVE]), 0
                 if wave > last_round:
                     if meter is not None:
                         meter.end(int(control[k.INSTANCES]))
                     self.watch.rounds(wave + before, running)
-                if not logging or control[k.INSTANCES] >= REPLAN_INSTANCES:
+                if wave > prepared and (not logging or control[k.INSTANCES] >= REPLAN_INSTANCES):
                     self._prepare(IN_UPDATE if logging else IN_BOOTSTRAP, wave)
                     executor = self.plans.executor
-                control[k.LAST_WAVE] = min(2 * wave, last_round)
+                    prepared = 2 * wave
+                control[k.LAST_WAVE] = min(2 * wave if logging else wave + wave // ROW_WISE_PART, last_round)
             elif status == k.DIVISION:
                 bytecode = self.plans.variants[int(control[k.VARIANT])]
                 raise self.division(bytecode.at[int(control[k.NODE])].rule)
             else:
                 raise self._broken()
 
+    def _starts_row_wise(self) -> bool:
+        """True if wave 0 of a Bootstrap might go head by head: it has rows to read, and no facts of its own."""
+        return (
+            self.rows_below() >= row_wise.START_ROWS
+            and not self.row_count
+            and len(self._row_wise_rules()) == len(self.stratum.rules) > 0
+        )
+
     def _go_row_wise(self, control: Words, last_round: int) -> bool:
         """Runs waves of a Bootstrap head by head, as long as that pays; returns True if no wave is left."""
-        if type(self) is not LocalStratum or self.catalog.S[self._inside, k.BATCH_COUNT].sum() < row_wise.FIRST_ROWS:
+        from_start = not control[k.WAVE]
+        rules = [] if self._is_declined else self._row_wise_rules()
+        if not from_start:
+            rules = [rule for rule in rules if self._is_recursive(rule)]
+            batch, below = int(self.catalog.S[self._inside, k.BATCH_COUNT].sum()), self.rows_below()
+            if (
+                batch < max(row_wise.FIRST_ROWS, self._row_wise_from)
+                or max(row_wise.PART * batch, control[k.INSTANCES]) < below
+            ):
+                return False
+        if not rules:
             return False
-        columns = {name: self.catalog.stores[number].columns for name, number in self.numbers.items()}
-        plan = plan_row_wise(self.stratum.rules, self.relations, columns, self.numbers, self.values.word)
-        if plan is None:
-            return False
+        run = row_wise.RowWise(rules, self.relations, self.numbers, self.catalog, self._thread_pool, self.values.word)
         self.plans.reserved.release()
-        run = row_wise.RowWise(plan, self.catalog, self._thread_pool, self.relation_numbers)
-        if not run.begin():
+        if not run.begin(from_start=from_start):
+            self._is_declined = not from_start
             return False
         rows = 1
         while rows:
+            began = perf_counter()
             instances, rows = run.run_wave(int(control[k.WAVE]), lambda: self._look(None))
             control[k.WAVE] += 1
             control[k.INSTANCES] += instances
             self.watch.at(int(control[k.WAVE]))
-            if control[k.WAVE] > last_round or not run.pays(instances, rows):
+            if control[k.WAVE] > last_round or not run.pays(instances, perf_counter() - began):
                 break
         run.end()
-        for head, tally in zip(plan.heads, run.tallies):
-            for nest, count in zip(head.nests, tally.tolist()):
-                self.costs.add(nest.rule, count)
+        self._row_wise_from = row_wise.AGAIN * rows
+        for rule, count in run.counts:
+            self.costs.add(rule, count)
         return not rows
+
+    def _row_wise_rules(self) -> list[Rule]:
+        """Returns the rules that can run head by head, if all recursive ones can; else none."""
+        if type(self) is not LocalStratum:
+            return []
+        rules = [rule for rule in self.stratum.rules if fits(rule)]
+        return rules if all(fits(rule) for rule in self.stratum.rules if self._is_recursive(rule)) else []
+
+    def _is_recursive(self, rule: Rule) -> bool:
+        return any(atom.relation in self.relations for atom in rule.positives)
 
     def _last_round(self) -> int:
         """Returns how many waves a phase may take."""

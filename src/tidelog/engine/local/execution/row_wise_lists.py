@@ -1,0 +1,90 @@
+"""The memory of lists of ids (`kernels/row_lists`): records, words, and the table that finds the record of a key."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.execution.row_wise_rules import Digits, Order
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels import row_lists as kernels
+from tidelog.engine.local.storage.growable_array import Growing
+
+# So many records are made for all keys that may occur; and for keys of one column, always.
+FEW_KEYS = 1 << 20
+SMALLEST_TABLE = 1 << 10
+
+
+class Lists:
+    """The lists of one order. `table` is the kernels' table L, of which they have line `number`."""
+
+    def __init__(self, order: Order, table: Words, number: int, rows: int, *, with_lines: bool) -> None:
+        self.order = order
+        self._table = table
+        self._number = number
+        self.stride = max(len(order.words), 1)
+        self._pool = Growing(np.int32)
+        self._lines = Growing(np.int32) if with_lines else None
+        self._slots: Words | None = None
+        line = table[number]
+        line[kernels.LIST_STRIDE] = self.stride
+        if len(order.keys) <= 1 or order.space <= max(FEW_KEYS, 2 * rows):
+            self._records = Growing(np.int32, order.space, width=kernels.RECORD_PLACES)
+            line[kernels.LIST_COUNT] = order.space
+        else:
+            slots = max(1 << (2 * rows + 2).bit_length(), SMALLEST_TABLE)
+            self._slots = np.zeros(2 * slots, dtype=np.int64)
+            self._records = Growing(np.int32, slots // 2 + 1, width=kernels.RECORD_PLACES)
+        self._note()
+
+    def _note(self) -> None:
+        line = self._table[self._number]
+        line[kernels.LIST_RECORDS] = self._records.address
+        if self._slots is not None:
+            line[kernels.LIST_TABLE], line[kernels.LIST_MASK] = self._slots.ctypes.data, len(self._slots) // 2 - 1
+
+    def fill(self, keys: Words, words: Words, is_new: npt.NDArray[np.uint8], lines: Words) -> None:
+        """Makes the lists of some rows: their keys and words, and the rows' lines."""
+        if self._slots is not None:
+            kernels.number_keys(self._table, self._number, keys)
+        line = self._table[self._number]
+        count = int(line[kernels.LIST_COUNT])
+        lengths = np.bincount(keys, minlength=count) * self.stride
+        ends = k.POOL_LISTS + np.cumsum(lengths)
+        records = self._records.array[:count]
+        records[:, kernels.RECORD_START] = ends - lengths
+        records[:, kernels.RECORD_ROOM] = lengths
+        room = int(ends[-1]) if count else k.POOL_LISTS
+        self._make_room(room if not self.order.is_inside else room + room // 4)
+        line[k.POOL_USED] = room
+        kernels.fill_lists(self._table, self._number, keys, words, is_new, lines)
+
+    def grow(self, status: int) -> None:
+        """Makes room for longer lists, or for more of them."""
+        if status == kernels.POOL_FULL:
+            self._make_room(2 * len(self._pool))
+            return
+        assert self._slots is not None
+        before, self._slots = self._slots, np.zeros(2 * len(self._slots), dtype=np.int64)
+        kernels.refill_table(before, self._slots)
+        self._records.make_room(len(self._slots) // 4 + 1)
+        self._note()
+
+    def _make_room(self, places: int) -> None:
+        line = self._table[self._number]
+        self._pool.make_room(places)
+        line[k.POOL], line[k.POOL_CAPACITY] = self._pool.address, len(self._pool)
+        if self._lines is not None:
+            self._lines.make_room(len(self._pool))
+            line[kernels.LIST_LINES] = self._lines.address
+
+
+def number_of(digits: Digits, ids: dict[int, Words], rows: int) -> Words:
+    """Returns, for each row, the number with these digits, from the ids in each column."""
+    if len(digits) == 1 and digits[0][1] == 1:
+        return np.ascontiguousarray(ids[digits[0][0]])
+    found: Words = np.zeros(rows, dtype=np.int64)
+    for column, factor in digits:
+        found += ids[column] * factor
+    return found

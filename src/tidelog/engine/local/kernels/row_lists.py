@@ -1,0 +1,293 @@
+"""Lists of rows as dense ids, which bodies read when waves go head by head (`row_wise`).
+
+A list has the rows of a relation with one key. The key is one number, made of the ids of some columns as of digits;
+each entry is `stride` words of 32 bits, made of the ids of other columns in the same way, or of one id each. The record
+of a list says where it lies. Where the keys that may occur are few, records are in the order of keys; else a table
+finds the record of a key.
+
+The rows of a relation of the stratum lie in the order of their ranks, so what the last wave brought is the end of each
+list. All lengths and places count words.
+"""
+
+from __future__ import annotations
+
+from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.kernels.arrange import give_place, next_size, take_place
+from tidelog.engine.local.kernels.memory import (
+    HASH_START,
+    borrowed,
+    entry_point,
+    hash_end,
+    hash_word,
+    inlined,
+    kernel,
+    load32,
+    load64,
+    prefetch_read,
+    store32,
+    store64,
+)
+
+# A line of L: lists of ids. It has the fields of an arrangement's pool (`layout`), because buckets move as there.
+LIST_RECORDS, LIST_STRIDE, LIST_LINES = 0, 1, 2  # LIST_LINES: the line of each row beside its entry, or 0
+LIST_TABLE, LIST_MASK = 3, 4  # slots of two words, key + 1 and the number of its record; or 0: records by key
+LIST_COUNT = 5  # records in use
+# The record of a list, places of 32 bits: where it starts, how long it is, how much of it is old, its room.
+RECORD_START, RECORD_LENGTH, RECORD_OLD, RECORD_ROOM, RECORD_PLACES = 0, 1, 2, 3, 4
+RECORD_BYTES = 4 * RECORD_PLACES
+LARGEST_PLACE = (1 << 31) - 1
+
+# New rows of one thread, for one head relation: groups with the same prefix.
+GROUP_PREFIX, GROUP_ROWS, GROUP_WORDS = 0, 1, 2
+# Results of the kernels that add rows.
+ADDED, POOL_FULL, TABLE_FULL = 0, 1, 2
+# The shape of a relation's rows as ids: how many columns, the prefix's, then radix and size of each column's digit in
+# the value of a row. The shape of a list: how many words, then for the key and each word a factor for each column.
+SHAPE_COLUMNS, SHAPE_PREFIX, SHAPE_DIGITS = 0, 1, 2
+
+AHEAD = 8
+
+
+@inlined
+def find_record(L, number, key):
+    """Returns the address of the record of a key, or 0."""
+    table = L[number, LIST_TABLE]
+    if table == 0:
+        return L[number, LIST_RECORDS] + key * RECORD_BYTES
+    return find_hashed_record(L, number, key)
+
+
+@kernel
+def find_hashed_record(L, number, key):
+    """Returns the address of the record of a key that a table finds, or 0."""
+    table, mask = L[number, LIST_TABLE], L[number, LIST_MASK]
+    at = hash_end(hash_word(HASH_START, key)) & mask
+    while True:
+        found = load64(table, 2 * at)
+        if found == key + 1:
+            return L[number, LIST_RECORDS] + load64(table, 2 * at + 1) * RECORD_BYTES
+        if found == 0:
+            return 0
+        at = (at + 1) & mask
+
+
+@kernel
+def take_record(L, number, key):
+    """Returns the address of the record of a key, a new one if it has none; 0 if the table must grow first."""
+    table, mask = L[number, LIST_TABLE], L[number, LIST_MASK]
+    if table == 0:
+        return L[number, LIST_RECORDS] + key * RECORD_BYTES
+    at = hash_end(hash_word(HASH_START, key)) & mask
+    while load64(table, 2 * at) != 0:
+        if load64(table, 2 * at) == key + 1:
+            return L[number, LIST_RECORDS] + load64(table, 2 * at + 1) * RECORD_BYTES
+        at = (at + 1) & mask
+    count = L[number, LIST_COUNT]
+    if 2 * (count + 1) > mask:
+        return 0
+    store64(table, 2 * at, key + 1)
+    store64(table, 2 * at + 1, count)
+    L[number, LIST_COUNT] = count + 1
+    return L[number, LIST_RECORDS] + count * RECORD_BYTES
+
+
+@entry_point("int64(int64[::1], int64[::1])")
+def refill_table(before, table):
+    """Fills a larger, empty table with the slots of a smaller one."""
+    mask = table.size // 2 - 1
+    for slot in range(before.size // 2):
+        key = before[2 * slot] - 1
+        if key >= 0:
+            at = hash_end(hash_word(HASH_START, key)) & mask
+            while table[2 * at] != 0:
+                at = (at + 1) & mask
+            table[2 * at], table[2 * at + 1] = key + 1, before[2 * slot + 1]
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64[::1])")
+def number_keys(L, number, keys):
+    """Replaces each key by the number of its record, which is made if need be; the table has room for all."""
+    for i in range(keys.size):
+        keys[i] = (take_record(L, number, keys[i]) - L[number, LIST_RECORDS]) // RECORD_BYTES
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64[::1], int64[:,::1], uint8[::1], int64[::1])")
+def fill_lists(L, number, records_of, values, is_new, lines):
+    """Fills empty lists with rows: the number of the record of each, its words, and whether it is new; old rows first.
+
+    The records have the length of each list as their room.
+    """
+    records, stride = L[number, LIST_RECORDS], L[number, LIST_STRIDE]
+    pool, beside = L[number, k.POOL], L[number, LIST_LINES]
+    for turn in range(2):
+        for i in range(records_of.size):
+            if is_new[i] != turn:
+                continue
+            record = records + records_of[i] * RECORD_BYTES
+            length = load32(record, RECORD_LENGTH)
+            at = load32(record, RECORD_START) + length
+            for column in range(stride):
+                store32(pool, at + column, values[i, column])
+            if beside != 0:
+                store32(beside, at, lines[i])
+            store32(record, RECORD_LENGTH, length + stride)
+            if turn == 0:
+                store32(record, RECORD_OLD, length + stride)
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64)")
+def make_old(L, number):
+    """Makes all rows of lists old."""
+    record = L[number, LIST_RECORDS]
+    for _ in range(L[number, LIST_COUNT]):
+        store32(record, RECORD_OLD, load32(record, RECORD_LENGTH))
+        record += RECORD_BYTES
+    return 0
+
+
+@kernel
+def make_list_room(L, number, record, wanted):
+    """Makes room for a longer list; returns False, and changes nothing, if the pool must grow first."""
+    room = load32(record, RECORD_ROOM)
+    if wanted <= room:
+        return True
+    start, length = load32(record, RECORD_START), load32(record, RECORD_LENGTH)
+    size, larger = next_size(wanted - 1)
+    moved = take_place(L, number, size, larger)
+    if moved < 0:
+        return False
+    pool, lines = L[number, k.POOL], L[number, LIST_LINES]
+    for i in range(length):
+        store32(pool, moved + i, load32(pool, start + i))
+    if lines != 0:
+        for i in range(length):
+            store32(lines, moved + i, load32(lines, start + i))
+    if room > 0:
+        give_place(L, number, start, room)
+    store32(record, RECORD_START, moved)
+    store32(record, RECORD_ROOM, larger)
+    return True
+
+
+@entry_point("int64(int64[::1], int64[:,::1], int64, int64, int64[::1])")
+def append_by_prefix(rows, L, number, first, done):
+    """Adds the new rows of one thread, from line `first` on, to the lists by prefix, whose words are the rows' values.
+
+    `rows` has the addresses of groups and values, and how many groups there are; `done` has the groups and rows that
+    are added. Returns ADDED, or POOL_FULL: then the next call continues.
+    """
+    rows, L, done = borrowed(rows), borrowed(L), borrowed(done)
+    groups, values = rows[0], rows[1]
+    for group in range(done[0], rows[2]):
+        address = groups + group * GROUP_WORDS * 8
+        count = load64(address, GROUP_ROWS)
+        record = L[number, LIST_RECORDS] + load64(address, GROUP_PREFIX) * RECORD_BYTES
+        length = load32(record, RECORD_LENGTH)
+        if not make_list_room(L, number, record, length + count):
+            return POOL_FULL
+        end = load32(record, RECORD_START) + length
+        pool, lines = L[number, k.POOL], L[number, LIST_LINES]
+        for i in range(count):
+            store32(pool, end + i, load32(values, done[1] + i))
+        if lines != 0:
+            for i in range(count):
+                store32(lines, end + i, first + done[1] + i)
+        store32(record, RECORD_LENGTH, length + count)
+        done[0] = group + 1
+        done[1] += count
+    return ADDED
+
+
+@entry_point("int64(int64[::1], int64[:,::1], int64, int64[::1])")
+def append_by_value(rows, L, number, done):
+    """Adds the new rows of one thread to the lists of prefixes by value; see `append_by_prefix`."""
+    rows, L, done = borrowed(rows), borrowed(L), borrowed(done)
+    groups, values = rows[0], rows[1]
+    records = L[number, LIST_RECORDS]
+    for group in range(done[0], rows[2]):
+        address = groups + group * GROUP_WORDS * 8
+        prefix, count = load64(address, GROUP_PREFIX), load64(address, GROUP_ROWS)
+        for place in range(done[1] + done[2], done[1] + count):
+            if place + AHEAD < rows[3]:
+                prefetch_read(records + load32(values, place + AHEAD) * RECORD_BYTES, 0)
+            record = records + load32(values, place) * RECORD_BYTES
+            length = load32(record, RECORD_LENGTH)
+            if not make_list_room(L, number, record, length + 1):
+                done[2] = place - done[1]
+                return POOL_FULL
+            store32(L[number, k.POOL], load32(record, RECORD_START) + length, prefix)
+            store32(record, RECORD_LENGTH, length + 1)
+        done[0] = group + 1
+        done[1] += count
+        done[2] = 0
+    return ADDED
+
+
+@entry_point("int64(int64[::1], int64[:,::1], int64, int64[::1], int64[::1], int64[::1], int64[::1])")
+def append_by_columns(rows, L, number, shape, factors, ids, done):
+    """Adds the new rows of one thread to lists of any kind; see `append_by_prefix`. `ids` is scratch."""
+    rows, L, done, ids = borrowed(rows), borrowed(L), borrowed(done), borrowed(ids)
+    shape, factors = borrowed(shape), borrowed(factors)
+    groups, values = rows[0], rows[1]
+    columns, stride = shape[SHAPE_COLUMNS], L[number, LIST_STRIDE]
+    for group in range(done[0], rows[2]):
+        address = groups + group * GROUP_WORDS * 8
+        prefix, count = load64(address, GROUP_PREFIX), load64(address, GROUP_ROWS)
+        for place in range(done[1] + done[2], done[1] + count):
+            value = load32(values, place)
+            key = 0
+            for column in range(columns):
+                ids[column] = digit_of(shape.ctypes.data, column, prefix, value)
+                key += ids[column] * factors[column]
+            record = take_record(L, number, key)
+            if record == 0:
+                done[2] = place - done[1]
+                return TABLE_FULL
+            length = load32(record, RECORD_LENGTH)
+            if not make_list_room(L, number, record, length + stride):
+                done[2] = place - done[1]
+                return POOL_FULL
+            at = load32(record, RECORD_START) + length
+            for i in range(stride):
+                word = 0
+                for column in range(columns):
+                    word += ids[column] * factors[(i + 1) * columns + column]
+                store32(L[number, k.POOL], at + i, word)
+            store32(record, RECORD_LENGTH, length + stride)
+        done[0] = group + 1
+        done[1] += count
+        done[2] = 0
+    return ADDED
+
+
+@inlined
+def digit_of(shape, column, prefix, value):
+    """Returns the id in one column of a row, given its prefix and its value."""
+    if column == load64(shape, SHAPE_PREFIX):
+        return prefix
+    if load64(shape, SHAPE_COLUMNS) == 2:
+        return value
+    return (value // load64(shape, SHAPE_DIGITS + 2 * column)) % load64(shape, SHAPE_DIGITS + 2 * column + 1)
+
+
+@entry_point("int64(int64[::1], int64, int64[::1], int64[::1], int64)")
+def number_words(given, count, table, words, known):
+    """Gives each distinct word an id, the next one for a new word; returns how many there are, or -1 if the table is
+    half full. `table` has id + 1 or 0 in each slot, `words` the word of each id; the ids are written over `given`."""
+    mask = table.size - 1
+    for i in range(count):
+        word = given[i]
+        at = hash_end(hash_word(HASH_START, word)) & mask
+        while table[at] != 0 and words[table[at] - 1] != word:
+            at = (at + 1) & mask
+        if table[at] == 0:
+            if 2 * known >= table.size:
+                return -1
+            words[known] = word
+            known += 1
+            table[at] = known
+        given[i] = table[at] - 1
+    return known
