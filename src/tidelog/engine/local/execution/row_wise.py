@@ -19,13 +19,14 @@ from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.row_domains import columns_read, domains_of
 from tidelog.engine.local.execution.row_wise_code import head_code, head_shape, order_factors
 from tidelog.engine.local.execution.row_wise_lists import Lists, number_of
-from tidelog.engine.local.execution.row_wise_rules import Head, Planner, RowWisePlan
+from tidelog.engine.local.execution.row_wise_rules import Head, Nest, Planner, RowWisePlan
 from tidelog.engine.local.execution.threads import ThreadPool, apart
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import row_lists
 from tidelog.engine.local.kernels import row_wise as kernels
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.growable_array import Growing
+from tidelog.plan.negation import COVERED
 from tidelog.rules.ir import Rule
 from tidelog.types import Type
 
@@ -172,7 +173,7 @@ class RowWise:
             return False
         counts = {name: len(store) for name, store in stores.items()}
         plan = Planner(self._rules, self._names, domains, counts, self._numbers, self._word).plan()
-        if plan is None or (from_start and not _is_worth_it(plan, sum(counts[name] for name in _read_by(self._rules)))):
+        if plan is None or (from_start and not _is_worth_it(plan, counts, _read_by(self._rules))):
             return False
         for nest in plan.nests:
             for check in (check for literal in nest.literals for check in literal.checks):
@@ -394,8 +395,18 @@ def _read_by(rules: Sequence[Rule]) -> list[str]:
     return [atom.relation for rule in rules for atom in rule.positives]
 
 
-def _is_worth_it(plan: RowWisePlan, rows: int) -> bool:
-    """True if the rules of wave 0 have many more instances than there are rows to number and to put into lists. A rule
-    that closes a cycle looks for the last row of each cycle: a leapfrog join does not."""
+def _is_worth_it(plan: RowWisePlan, counts: Mapping[str, int], read: Sequence[str]) -> bool:
+    """True if the rules of wave 0 have many more instances than there are rows to number and to put into lists.
+
+    A rule that closes a cycle looks for the last row of each cycle, and one with a negated literal that most values
+    have looks at those in vain: a leapfrog join does neither.
+    """
     first = [nest for head in plan.heads for nest in head.first]
-    return sum(nest.expected for nest in first) >= EXPECTED * rows and not any(nest.closes_cycle for nest in first)
+    if sum(nest.expected for nest in first) < EXPECTED * sum(counts[name] for name in read):
+        return False
+    return not any(nest.closes_cycle or _is_covered(nest, counts) for nest in first)
+
+
+def _is_covered(nest: Nest, counts: Mapping[str, int]) -> bool:
+    """True if a negated literal may have the rows of most instances (`plan.negation`)."""
+    return any(counts[atom.relation] >= COVERED * nest.expected for atom in nest.rule.negatives)

@@ -148,9 +148,10 @@ class RowWisePlan:
 
 
 def fits(rule: Rule) -> bool:
-    """True if a rule can be a nest, whatever the sizes."""
+    """True if a rule can be a nest, whatever the sizes; one with an attribute `join` is joined as it says."""
     return (
-        0 < len(rule.positives) <= MOST_LITERALS
+        not rule.join
+        and 0 < len(rule.positives) <= MOST_LITERALS
         and len(rule.head.terms) > 0
         and all(
             isinstance(each, Positive | Negative)
