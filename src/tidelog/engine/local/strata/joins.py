@@ -518,9 +518,10 @@ class LocalStratum:
                 raise self._broken()
 
     def _starts_row_wise(self) -> bool:
-        """True if wave 0 of a Bootstrap might go head by head: it has rows to read, and no facts of its own."""
+        """True if wave 0 of a Bootstrap might go head by head: it has rows to join, and no facts of its own."""
         return (
             self.rows_below() >= row_wise.START_ROWS
+            and any(len(rule.positives) > 1 for rule in self.stratum.rules)
             and not self.row_count
             and len(self._row_wise_rules()) == len(self.stratum.rules) > 0
         )
