@@ -27,5 +27,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def head_by_head() -> Iterator[None]:
-    with mock.patch.multiple(row_wise, FIRST_ROWS=3, START_ROWS=6, EXPECTED=1, PART=1 << 40, AGAIN=1):
+    with mock.patch.multiple(row_wise, FIRST_ROWS=3, START_ROWS=6, EXPECTED=1, PART=1 << 40, MET=0, AGAIN=1):
         yield

@@ -139,6 +139,7 @@ def going_head_by_head(first_rows: int = 0, expected: int = 0) -> Iterator[None]
         mock.patch.object(row_wise, "FIRST_ROWS", first_rows),
         mock.patch.object(row_wise, "PART", 1 << 40),
         mock.patch.object(row_wise, "AGAIN", 0),
+        mock.patch.object(row_wise, "MET", 0),
         mock.patch.object(row_wise, "START_ROWS", first_rows),
         mock.patch.object(row_wise, "EXPECTED", expected),
     ):
@@ -237,7 +238,7 @@ def test_more_instances_of_a_prefix_than_32_bits_count(threads: int) -> None:
     with mock.patch.object(row_wise, "FIRST_ROWS", NEVER):
         usual = running(CLOSURE)
         usual.commit(insert(cliques()))
-    with mock.patch.object(row_wise, "FIRST_ROWS", 0), mock.patch.object(row_wise, "MOST_INSTANCES", 20):
+    with mock.patch.multiple(row_wise, FIRST_ROWS=0, MET=0), mock.patch.object(row_wise, "MOST_INSTANCES", 20):
         engine = running(CLOSURE, threads)
         engine.commit(insert(cliques()))
     assert state(engine, "P") == state(usual, "P")
@@ -247,7 +248,7 @@ def test_a_total_that_outgrows_its_half_makes_the_relation_wide() -> None:
     with mock.patch.object(row_wise, "FIRST_ROWS", NEVER):
         usual = running(CLOSURE)
         usual.commit(insert(cliques()))
-    with mock.patch.object(row_wise, "FIRST_ROWS", 0), mock.patch.object(row_wise, "MOST_TOTAL", 5):
+    with mock.patch.multiple(row_wise, FIRST_ROWS=0, MET=0), mock.patch.object(row_wise, "MOST_TOTAL", 5):
         engine = running(CLOSURE)
         engine.commit(insert(cliques()))
     assert engine._store("P").line[k.WIDE] == 1
@@ -258,7 +259,7 @@ def test_a_total_that_outgrows_its_half_makes_the_relation_wide() -> None:
 
 
 def test_too_many_rows_end_the_epoch_and_leave_the_state() -> None:
-    with mock.patch.object(row_wise, "FIRST_ROWS", 0):
+    with mock.patch.multiple(row_wise, FIRST_ROWS=0, MET=0):
         engine = running(CLOSURE, limits=Limits(max_rows=100))
         engine.commit(insert({"A": [(1, 2), (2, 3)]}))
         before = state(engine, "P")

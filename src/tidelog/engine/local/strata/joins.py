@@ -66,6 +66,7 @@ class LocalStratum:
     _phase = k.INSERT
     _is_declined = False  # this Bootstrap cannot go head by head
     _row_wise_from = 0  # rows of a wave that goes head by head again
+    _met = 0  # instances of this Bootstrap when it last asked whether to go head by head
     _waves_done = 0, 0  # waves of this Bootstrap that went head by head before all others, and their instances
 
     def __init__(
@@ -338,7 +339,7 @@ class LocalStratum:
 
     def _derive_all(self) -> int:
         """Derives the stratum into stores that have its facts; returns the instances that it met."""
-        self._is_declined, self._row_wise_from = False, 0
+        self._is_declined, self._row_wise_from, self._met = False, 0, 0
         self._waves_done = 0, 0
         if self._starts_row_wise():
             control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
@@ -518,9 +519,10 @@ class LocalStratum:
                 raise self._broken()
 
     def _starts_row_wise(self) -> bool:
-        """True if wave 0 of a Bootstrap might go head by head: it has rows to read, and no facts of its own."""
+        """True if wave 0 of a Bootstrap might go head by head: it has rows to join, and no facts of its own."""
         return (
             self.rows_below() >= row_wise.START_ROWS
+            and any(len(rule.positives) > 1 for rule in self.stratum.rules)
             and not self.row_count
             and len(self._row_wise_rules()) == len(self.stratum.rules) > 0
         )
@@ -532,9 +534,13 @@ class LocalStratum:
         if not from_start:
             rules = [rule for rule in rules if self._is_recursive(rule)]
             batch, below = int(self.catalog.S[self._inside, k.BATCH_COUNT].sum()), self.rows_below()
+            # The instances of wave 0 say nothing about the recursion.
+            met = int(control[k.INSTANCES]) - self._met if control[k.WAVE] > 1 else 0
+            self._met = int(control[k.INSTANCES])
             if (
                 batch < max(row_wise.FIRST_ROWS, self._row_wise_from)
                 or max(row_wise.PART * batch, control[k.INSTANCES]) < below
+                or met < row_wise.MET * (below + self.row_count)
             ):
                 return False
         if not rules:
