@@ -40,8 +40,8 @@ DENSE_VALUES, HASH_SLOTS = 1 << 22, 1 << 12
 # when as much is lost; and then only a wave with so many times as many rows goes head by head again.
 USUAL, CHANGE, MOST_LOSS = 70e-9, 60e-9, 0.01
 AGAIN = 4
-# It begins when a wave has this part of the rows that are read, or there were as many instances; and when the wave before
-# had instances for this part of all rows that have to be numbered. A recursion with fewer ends before that pays.
+# It begins when a wave has this part of the rows that are read, or there were as many instances; and when the wave
+# before had instances for this part of all rows that have to be numbered. With fewer, a recursion ends before it pays.
 PART = 32
 MET = 0.25
 YIELD_AFTER = 200_000_000
