@@ -3,7 +3,7 @@
 The file has the number of the process that holds the lock, for the error of the next one. A child made by a fork does
 not inherit the lock: it closes its copy at once, so it cannot prevent that the database is opened again.
 
-The directory itself is locked too: whoever removes the file does not let a second writer in.
+The directory itself is locked, too: removing the file lets no second writer in.
 """
 
 from __future__ import annotations
