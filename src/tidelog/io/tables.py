@@ -263,7 +263,7 @@ def _fit_column(column: pa.ChunkedArray, declared: Column, relation: Relation, p
         numbers = pc.add(column.cast(target, safe=False), pa.scalar(0, target))
         return pc.if_else(pc.is_nan(numbers), pa.scalar(math.nan, target), numbers)
     try:
-        fitted = column.cast(target)
+        fitted = column if column.type == target else column.cast(target)
     except pa.ArrowInvalid as error:
         raise _first_misfit(column, declared, relation, place) from error
     if out_of_range(fitted, declared.type):

@@ -56,6 +56,8 @@ from tidelog.values.text import integer_of_text
 
 OPTION = "ddlog_std::Option"
 UNIT_FIELD = "_present"
+_UNSIGNED = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
+_SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _WRAPPERS = ("ddlog_std::Ref", "internment::Intern", "intern::IObj")
 
 
@@ -93,9 +95,9 @@ def arrow_type(type_: Type, definitions: Definitions | None = None) -> pa.DataTy
         case BoolType():
             return pa.bool_()
         case BitType(width) if width <= 64:
-            return {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[_storage_bits(width)]
+            return _UNSIGNED[_storage_bits(width)]
         case SignedType(width) if width <= 64:
-            return {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[_storage_bits(width)]
+            return _SIGNED[_storage_bits(width)]
         case BitType() | SignedType() | BigIntType() | StringType():
             return pa.string()
         case FloatType(width):

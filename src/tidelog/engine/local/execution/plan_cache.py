@@ -80,7 +80,7 @@ class PlanCache:
         whole_in_update: bool,
     ) -> None:
         self._relations = stratum.relations
-        self._rules = rules
+        self.rules = rules
         self._numbers = numbers
         self._catalog = catalog
         self._removed_in_update = removed_in_update
@@ -158,7 +158,7 @@ class PlanCache:
         """True if earlier plans can be reused: they are for Update and these sizes, and most of their rules remain."""
         if not earlier._planned_for or earlier._planned_for[0]:
             return False
-        if len(earlier.planned) > 4 * sum(1 + len(rule.positives) + len(rule.negatives) for rule in self._rules):
+        if len(earlier.planned) > 4 * sum(1 + len(rule.positives) + len(rule.negatives) for rule in self.rules):
             return False
         return all(self._size_class(number) == known for number, known in earlier._planned_sizes.items())
 
@@ -194,7 +194,7 @@ class PlanCache:
     def activate(self, active: Mapping[int, int], wave: int) -> None:
         """Marks when each variant runs from this wave on, and builds the arrangements that will be probed."""
         stores = self._catalog.stores
-        for relation in (*self._inside, *(self.reads.below if self._rules else ())):
+        for relation in (*self._inside, *(self.reads.below if self.rules else ())):
             stores[relation].index()
         for number, bytecode in enumerate(self.variants):
             when = self._when(bytecode.variants[0].rule, active)
@@ -229,8 +229,8 @@ class PlanCache:
 
     def _compile_all(self, earlier: PlanCache, removed: tuple[Rule, ...], *, is_bootstrap: bool) -> None:
         """Compiles all rules, except for fixed plans that are known."""
-        rules = (*self._rules, *removed)
-        fixed = earlier._fixed.restricted_to({*map(id, self._rules)})
+        rules = (*self.rules, *removed)
+        fixed = earlier._fixed.restricted_to({*map(id, self.rules)})
         joined_whole = is_bootstrap or self._whole_in_update
         whole = {id(rule) for rule in rules if joined_whole or id(rule) in self._changed}
 
@@ -257,7 +257,7 @@ class PlanCache:
 
     def _compile_change(self, earlier: PlanCache, added: tuple[Rule, ...], removed: tuple[Rule, ...]) -> None:
         """Compiles only added rules, and those that began like a removed rule."""
-        stay = set(map(id, self._rules))
+        stay = set(map(id, self.rules))
         known = stay.union(map(id, removed))
         same: list[Bytecode] = []
         variants: list[Variant] = []

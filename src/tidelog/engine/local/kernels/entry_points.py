@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import apply_instances, arrange, index, join, waves
+from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.memory import entry_point, load64, prefetch
 
 AHEAD = 16
@@ -75,6 +76,24 @@ def retract_facts(S, relation, facts):
 def insert_facts(S, relation, facts, logging):
     """Calls `apply_instances.insert_facts`."""
     return apply_instances.insert_facts(S, relation, facts.ctypes.data, facts.shape[0], logging)
+
+
+@entry_point("int64(int64[::1], int64[:,::1], int64[:,::1], int64[::1], int64, int64[:,::1], int64[:,::1], int64[::1])")
+def exchange_facts(control, S, A, inside, relation, deleted, inserted, hashes):
+    """Exchanges facts of a relation that no rule of its stratum derives or reads, as `drive` does it in two phases.
+
+    Returns DONE, BROKEN, or GROW_ARRANGEMENT: then the next call, without facts, continues.
+    """
+    if deleted.shape[0] > 0:
+        if apply_instances.retract_facts(S, relation, deleted.ctypes.data, deleted.shape[0]) < 0:
+            return k.BROKEN
+        waves.end_retract(S, inside, 0)
+    if inserted.shape[0] > 0:
+        apply_instances.insert_facts(S, relation, inserted.ctypes.data, inserted.shape[0], 1)
+    if waves.end_insert(control, S, A, inside, 0, hashes) < 0:
+        return k.GROW_ARRANGEMENT
+    S[relation, k.BATCH_COUNT] = 0
+    return k.DONE
 
 
 @entry_point(

@@ -36,10 +36,9 @@ FIRST_COMMIT = tuple(
         "waves:drive",
         "finish_epoch:commit",
         "entry_points:build_arrangement",
-        "entry_points:insert_facts",
+        "entry_points:exchange_facts",
         "finish_epoch:finish_stratum",
         "finish_epoch:net_operations",
-        "entry_points:retract_facts",
         "finish_epoch:mark_all_inserted",
         "entry_points:refill_index",
     )

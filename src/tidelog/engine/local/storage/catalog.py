@@ -54,6 +54,8 @@ class Catalog:
             lines: Words = np.zeros((2 * (before + count) + 1, STORE_FIELDS), dtype=np.int64)
             lines[:before] = self.S[:before]
             self.S = lines
+            for store in self.stores:
+                store.line = lines[store.relation]
             self._scratches.clear()
             numbers += range(before, before + count)
             self.stores += [Store(self, before + place, 0) for place in range(count)]

@@ -102,6 +102,7 @@ class Store:
         self.saved = np.zeros(STORE_FIELDS, dtype=np.int64)
         self.is_indexed = True
         self.scans = 0  # see `queries.lookup`
+        self.line: Words = catalog.S[relation]  # the catalog sets it again when S grows
         line = self.line
         line[:] = 0
         line[WIDTH] = self.width
@@ -109,12 +110,6 @@ class Store:
         line[SLOTS], line[SLOT_COUNT] = self._slots.address, len(self._slots)
         line[FIRST_ARRANGEMENT] = -1
         line[COUNT_ROOM] = row_counts.LARGEST_NARROW
-
-    @property
-    def line(self) -> Words:
-        """The store's line of S."""
-        line: Words = self.catalog.S[self.relation]
-        return line
 
     @property
     def rows(self) -> Words:

@@ -110,6 +110,8 @@ class LocalStratum:
             whole_in_update=self.whole_in_update,
         )
         self._inside = self.plans.inside
+        self._control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
+        self._hashes: Words = np.empty(k.PIECE, dtype=np.int64)
 
     def _planned_rules(self, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
         """Returns those of the rules that plans run."""
@@ -262,6 +264,8 @@ class LocalStratum:
 
     def _run_update(self, meter: Meter | None) -> bool:
         """Runs the ranked Update, to its end if there is no meter."""
+        if not self._has_waves():
+            return self._exchange_facts(meter)
         self._prepare(IN_UPDATE)
         for store in self.stores():
             store.line[k.CHANGED] = 1
@@ -291,6 +295,38 @@ class LocalStratum:
             if not store.finish_stratum():
                 raise self._broken()
             self._mark_changed(store)
+        return True
+
+    def _has_waves(self) -> bool:
+        """True if an Update has any rule to run."""
+        return self.runs_python or bool(self.plans.rules or self._planned_rules(self.removed))
+
+    def _exchange_facts(self, meter: Meter | None) -> bool:
+        """Runs an Update of facts alone."""
+        if meter is not None:
+            meter.begin()
+        catalog, changed = self.catalog, 0
+        for relation, (inserted, deleted) in self.facts.items():
+            store = catalog.stores[relation]
+            store.make_room(len(inserted) + len(deleted))
+            facts = np.ascontiguousarray(deleted), np.ascontiguousarray(inserted)
+            while True:
+                status = entry_points.exchange_facts(
+                    self._control, catalog.S, catalog.A, self._inside, relation, *facts, self._hashes
+                )
+                if status != k.GROW_ARRANGEMENT:
+                    break
+                store.grow_arrangement(int(self._control[k.NEED]))
+                facts = deleted[:0], inserted[:0]
+            if status != k.DONE or not store.finish_stratum():
+                raise self._broken()
+            self._mark_changed(store)
+            changed += len(inserted) - len(deleted)
+        self._phase, self.waves, self.work = k.INSERT, 0, 0
+        self._look(None)
+        if meter is not None:
+            meter.end(0)
+        self.instances += changed
         return True
 
     def _only_loads_facts(self) -> bool:

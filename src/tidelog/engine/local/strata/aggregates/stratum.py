@@ -196,8 +196,8 @@ class AggregateStratum(GroupStratum):
         self._change(rows, old, sizes, inserted, deleted)
         there, is_old = sizes > 0, touched.is_old
         changed = (rows != old).any(axis=1)
-        self._places = np.flatnonzero(there & (changed | ~is_old))
-        gone = np.flatnonzero(is_old & (changed | ~there))
+        self._places = (there & (changed | ~is_old)).nonzero()[0]
+        gone = (is_old & (changed | ~there)).nonzero()[0]
         if not len(self._places) and not len(gone):
             return {}
         return {groups.relation: (rows[self._places], old[gone])}
@@ -384,6 +384,8 @@ class AggregateStratum(GroupStratum):
         again &= sizes > 0
         if self._states:
             self._change_states(rows, sizes, changed, codes, len(inserted), again)
+        if not again.any():
+            return
         large = again & (sizes >= self._kept_from)
         for place in np.flatnonzero(large).tolist():
             self._build_state(rows, place, sizes)
@@ -401,7 +403,7 @@ class AggregateStratum(GroupStratum):
         before, wave, partial = None, changed, list[Partial]()
         if bests:
             before = np.full((len(rows), len(bests)), -1, dtype=np.int32)
-            is_old = np.flatnonzero(self._table.touched.is_old)
+            is_old = self._table.touched.is_old.nonzero()[0]
             parts = [wave]
             for number, (column, kept) in enumerate(bests):
                 start = len(changed) + number * len(is_old)
@@ -428,7 +430,7 @@ class AggregateStratum(GroupStratum):
             else:
                 assert before is not None
                 best = found.best[:, kept.place]
-                better = np.flatnonzero(best != before[:, kept.place])
+                better = (best != before[:, kept.place]).nonzero()[0]
                 if len(better):
                     rows[better, column] = self._values_at(wave, best[better], kept)
         lost: npt.NDArray[np.bool_] = found.lost != 0
