@@ -35,37 +35,32 @@ def fill(catalog: Catalog, relation: int) -> None:
     bits = min((size // _PART_SLOTS).bit_length(), _MOST_PARTS.bit_length() - 1)
     parts, shift = 1 << bits, _HASH_BITS - bits
     lines = [used * part // threads for part in range(threads + 1)]
-    counts: Words = np.zeros((threads, parts), dtype=np.int64)
-    for kernel in (kernels.count_hashes, kernels.write_slots, kernels.place_slots):
+    # The first slot that a hash of each part may have; and each thread's share of the slots of each part.
+    bounds: Words = (np.arange(parts + 1) << shift) * size >> HASH_SHIFT
+    lengths = np.diff(bounds)
+    limits: Words = np.stack([bounds[:-1] + lengths * (me + 1) // threads for me in range(threads)])
+    starts: Words = np.stack([bounds[:-1] + lengths * me // threads for me in range(threads)])
+    places = starts.copy()
+    late: Words = np.empty((threads, _PART_SLOTS), dtype=np.int64)
+    for kernel in (kernels.write_slots, kernels.place_slots):
         kernel.load()  # several threads must not load a kernel at once
 
-    def count(me: int) -> int:
-        kernels.count_hashes(catalog.S, relation, lines[me], lines[me + 1], shift, counts[me])
-        return 0
-
     def write(me: int) -> int:
-        kernels.write_slots(catalog.S, relation, lines[me], lines[me + 1], shift, places[me], slots)
-        return 0
+        where = catalog.S, relation, lines[me], lines[me + 1]
+        left: int = kernels.write_slots(*where, shift, places[me], limits[me])
+        return left
 
     def place(me: int) -> int:
         first, last = parts * me // threads, parts * (me + 1) // threads
-        # The first slot that a hash of the next thread's parts may have.
-        behind = size if last == parts else (last << shift) * size >> HASH_SHIFT
-        found: int = kernels.place_slots(catalog.S, relation, slots[ends[first] : ends[last]], behind, late[me])
+        taken: Words = np.empty(int(lengths.max()), dtype=np.int64)
+        where = catalog.S, relation, starts, places
+        found: int = kernels.place_slots(*where, first, last, int(bounds[last]), taken, late[me])
         return found
 
     def run(part: Callable[[int], int]) -> list[int]:
         return pool.run(part) if pool is not None and threads > 1 else [part(0)]
 
-    run(count)
-    # Part after part, and in each part thread after thread.
-    before = np.cumsum(counts.T.ravel()) - counts.T.ravel()
-    places: Words = np.ascontiguousarray(before.reshape(parts, threads).T)
-    ends = np.concatenate([before[::threads], [counts.sum()]])
-    slots: Words = np.empty(int(ends[-1]), dtype=np.int64)
-    run(write)
-    late: Words = np.empty((threads, _PART_SLOTS), dtype=np.int64)
-    found = run(place)
+    found = [-1] if any(run(write)) else run(place)
     if min(found) < 0:
         # So many with nearly the same hash, which somebody has chosen.
         catalog.stores[relation].clear_index()

@@ -157,7 +157,7 @@ class Store:
         if not self.is_indexed:
             self.is_indexed = True
             self._slots = Growing(np.int64)
-            self._slots.resize(_slots_for(len(self)))
+            self._slots.resize(_slots_to_fill(len(self)))
             self.line[SLOTS], self.line[SLOT_COUNT] = self._slots.address, len(self._slots)
             fill(self.catalog, self.relation)
 
@@ -563,3 +563,8 @@ def _slots_for(rows: int) -> int:
     """
     doubled = 1 << (2 * rows + SMALLEST - 1).bit_length()
     return doubled if doubled <= MANY_SLOTS else rows * 2
+
+
+def _slots_to_fill(rows: int) -> int:
+    """Returns how many slots an index gets that is filled at once: a large one is two thirds full, and grows late."""
+    return min(_slots_for(rows), max(MANY_SLOTS, rows + rows // 2))

@@ -12,24 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from time import perf_counter
 from typing import Self
 
 import numpy as np
 
 from tidelog.diagnostics.errors import EvaluationError, InternalError
 from tidelog.engine.local.encoding.words import Values, Words
-from tidelog.engine.local.execution import row_wise
 from tidelog.engine.local.execution.bytecode import Bytecode, Segment
 from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, REMOVED_IN_UPDATE, PlanCache
 from tidelog.engine.local.execution.python_step import evaluate
-from tidelog.engine.local.execution.row_wise_rules import fits
 from tidelog.engine.local.execution.rule_costs import RuleCosts
 from tidelog.engine.local.execution.threads import NO_INPUTS, SegmentExecutor, ThreadPool
 from tidelog.engine.local.kernels import entry_points
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
+from tidelog.engine.local.strata.row_wise_waves import RowWiseWaves
 from tidelog.maintain.limits import Running, Watch
 from tidelog.maintain.switch import Meter, Progress, Touched
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
@@ -64,9 +62,7 @@ class LocalStratum:
     removed_in_update: Mapping[int, int] = REMOVED_IN_UPDATE
     whole_in_update = False
     _phase = k.INSERT
-    _is_declined = False  # this Bootstrap cannot go head by head
-    _row_wise_from = 0  # rows of a wave that goes head by head again
-    _met = 0  # instances of this Bootstrap when it last asked whether to go head by head
+    _row_wise: RowWiseWaves | None = None  # during a Bootstrap
     _waves_done = 0, 0  # waves of this Bootstrap that went head by head before all others, and their instances
 
     def __init__(
@@ -375,12 +371,21 @@ class LocalStratum:
 
     def _derive_all(self) -> int:
         """Derives the stratum into stores that have its facts; returns the instances that it met."""
-        self._is_declined, self._row_wise_from, self._met = False, 0, 0
+        # Only counted instances can go head by head.
+        rules = self.stratum.rules if type(self) is LocalStratum else ()
+        self._row_wise = RowWiseWaves(self, rules, self._thread_pool, lambda: self._look(None))
+        try:
+            return self._derive_in_waves(self._row_wise)
+        finally:
+            self._row_wise = None
+
+    def _derive_in_waves(self, row_wise: RowWiseWaves) -> int:
+        """Runs the waves of a Bootstrap: head by head as long as that pays, the others instance by instance."""
         self._waves_done = 0, 0
-        if self._starts_row_wise():
+        if row_wise.may_start():
             control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
             self._phase = k.INSERT
-            if self._go_row_wise(control, self._last_round()):
+            if row_wise.run(control, self._last_round()):
                 self.waves = int(control[k.WAVE]) - 1
                 return int(control[k.INSTANCES])
             self._waves_done = int(control[k.WAVE]), int(control[k.INSTANCES])
@@ -533,7 +538,7 @@ class LocalStratum:
                     return None
             elif status == k.ROUNDS:
                 wave = int(control[k.WAVE])
-                if not logging and self._go_row_wise(control, last_round):
+                if self._row_wise is not None and self._row_wise.run(control, last_round):
                     self.waves = int(control[k.WAVE]) - 1
                     return int(control[k.INSTANCES])
                 if control[k.WAVE] > wave:
@@ -553,63 +558,6 @@ class LocalStratum:
                 raise self.division(bytecode.at[int(control[k.NODE])].rule)
             else:
                 raise self._broken()
-
-    def _starts_row_wise(self) -> bool:
-        """True if wave 0 of a Bootstrap might go head by head: it has rows to join, and no facts of its own."""
-        return (
-            self.rows_below() >= row_wise.START_ROWS
-            and any(len(rule.positives) > 1 for rule in self.stratum.rules)
-            and not self.row_count
-            and len(self._row_wise_rules()) == len(self.stratum.rules) > 0
-        )
-
-    def _go_row_wise(self, control: Words, last_round: int) -> bool:
-        """Runs waves of a Bootstrap head by head, as long as that pays; returns True if no wave is left."""
-        from_start = not control[k.WAVE]
-        rules = [] if self._is_declined else self._row_wise_rules()
-        if not from_start:
-            rules = [rule for rule in rules if self._is_recursive(rule)]
-            batch, below = int(self.catalog.S[self._inside, k.BATCH_COUNT].sum()), self.rows_below()
-            # The instances of wave 0 say nothing about the recursion.
-            met = int(control[k.INSTANCES]) - self._met if control[k.WAVE] > 1 else 0
-            self._met = int(control[k.INSTANCES])
-            if (
-                batch < max(row_wise.FIRST_ROWS, self._row_wise_from)
-                or max(row_wise.PART * batch, control[k.INSTANCES]) < below
-                or met < row_wise.MET * (below + self.row_count)
-            ):
-                return False
-        if not rules:
-            return False
-        run = row_wise.RowWise(rules, self.relations, self.numbers, self.catalog, self._thread_pool, self.values.word)
-        self.plans.reserved.release()
-        if not run.begin(from_start=from_start):
-            self._is_declined = not from_start
-            return False
-        rows = 1
-        while rows:
-            began = perf_counter()
-            instances, rows = run.run_wave(int(control[k.WAVE]), lambda: self._look(None))
-            control[k.WAVE] += 1
-            control[k.INSTANCES] += instances
-            self.watch.at(int(control[k.WAVE]))
-            if control[k.WAVE] > last_round or not run.pays(instances, perf_counter() - began):
-                break
-        run.end()
-        self._row_wise_from = row_wise.AGAIN * rows
-        for rule, count in run.counts:
-            self.costs.add(rule, count)
-        return not rows
-
-    def _row_wise_rules(self) -> list[Rule]:
-        """Returns the rules that can run head by head, if all recursive ones can; else none."""
-        if type(self) is not LocalStratum:
-            return []
-        rules = [rule for rule in self.stratum.rules if fits(rule)]
-        return rules if all(fits(rule) for rule in self.stratum.rules if self._is_recursive(rule)) else []
-
-    def _is_recursive(self, rule: Rule) -> bool:
-        return any(atom.relation in self.relations for atom in rule.positives)
 
     def _last_round(self) -> int:
         """Returns how many waves a phase may take."""
