@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-
 from tests.engine.local.storage.test_resize_index import HASHES, assert_holds
+
 from tidelog.engine.local.execution.threads import ThreadPool
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.memory import HASH_START, HASH_STEP
