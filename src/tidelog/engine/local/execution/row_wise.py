@@ -36,9 +36,9 @@ FIRST_ROWS = 1_000  # a wave with fewer rows is not worth the lists
 MOST_IDS = 1 << 26
 # A head with more values than that is counted in a hash table, which begins with so many slots.
 DENSE_VALUES, HASH_SLOTS = 1 << 22, 1 << 12
-# Seconds: of an instance in a usual wave; for a change to usual waves, of each row, and beside that. Usual waves follow
-# when as much is lost; and then only a wave with so many times as many rows goes head by head again.
-USUAL, CHANGE, MOST_LOSS = 70e-9, 60e-9, 0.01
+# Seconds: of an instance in a usual wave, and of a new row; for a change to usual waves, of each row, and beside that.
+# Usual waves follow when as much is lost; and then only a wave with so many times as many rows goes head by head again.
+USUAL, USUAL_ROW, CHANGE, MOST_LOSS = 70e-9, 150e-9, 60e-9, 0.01
 AGAIN = 4
 # It begins when a wave has this part of the rows that are read, or there were as many instances; and when the wave
 # before had instances for this part of all rows that have to be numbered. With fewer, a recursion ends before it pays.
@@ -255,10 +255,11 @@ class RowWise:
         workers = [worker.words for of_head in self._workers for worker in of_head]
         return sum(int(words[kernels.INSTANCES]) for words in workers), rows
 
-    def pays(self, instances: int, seconds: float) -> bool:
-        """True unless the last waves, and the very last one with so many instances, took so much longer than usual
-        waves that a change to these, which need the index and arrangements, would have cost less."""
-        self._loss = max(0.0, self._loss + seconds - USUAL / self.threads * instances)
+    def pays(self, instances: int, new_rows: int, seconds: float) -> bool:
+        """True unless the last waves, and the very last one with so many instances and new rows, took so much longer
+        than usual waves that a change to these, which need the index and arrangements, would have cost less."""
+        usual = (USUAL * instances + USUAL_ROW * new_rows) / self.threads
+        self._loss = max(0.0, self._loss + seconds - usual)
         rows = sum(len(self._catalog.stores[relation]) for relation in self._inside)
         return self._loss < MOST_LOSS + CHANGE / self.threads * rows
 

@@ -37,13 +37,13 @@ class RowWiseWaves:
         self._look = look
         self._is_declined = False  # this Bootstrap cannot go head by head
         self._from_rows = 0  # rows of a wave that goes head by head again
-        self._met = 0  # instances of this Bootstrap when it last asked whether to go head by head
+        self._met = 0, 0  # waves and instances of this Bootstrap when it last asked whether to go head by head
 
     def may_start(self) -> bool:
         """True if wave 0 might go head by head: it has rows to join, and no facts of its own."""
         return (
             self._stratum.rows_below() >= row_wise.START_ROWS
-            and any(len(rule.positives) > 1 for rule in self._rules)
+            and any(len(rule.positives) > 1 and not self._is_recursive(rule) for rule in self._rules)
             and not self._stratum.row_count
             and len(self._fitting_rules()) == len(self._rules) > 0
         )
@@ -74,7 +74,7 @@ class RowWiseWaves:
             control[k.WAVE] += 1
             control[k.INSTANCES] += instances
             stratum.watch.at(int(control[k.WAVE]))
-            if control[k.WAVE] > last_round or not run.pays(instances, perf_counter() - began):
+            if control[k.WAVE] > last_round or not run.pays(instances, rows, perf_counter() - began):
                 break
         run.end()
         self._from_rows = row_wise.AGAIN * rows
@@ -83,15 +83,16 @@ class RowWiseWaves:
         return not rows
 
     def _is_worth_it(self, control: Words) -> bool:
-        """True if the present wave, after wave 0, has many rows, and the one before had many instances."""
+        """True if the present wave, after wave 0, has many rows, and those before it had many instances each."""
         lines = self._stratum.catalog.S[self._stratum.plans.inside]
         batch, below = int(lines[:, k.BATCH_COUNT].sum()), self._stratum.rows_below()
         # The instances of wave 0 say nothing about the recursion.
-        met = int(control[k.INSTANCES]) - self._met if control[k.WAVE] > 1 else 0
-        self._met = int(control[k.INSTANCES])
+        wave, instances = int(control[k.WAVE]), int(control[k.INSTANCES])
+        met = (instances - self._met[1]) / (wave - self._met[0]) if wave > 1 else 0
+        self._met = wave, instances
         return (
             batch >= max(row_wise.FIRST_ROWS, self._from_rows)
-            and bool(max(row_wise.PART * batch, control[k.INSTANCES]) >= below)
+            and max(row_wise.PART * batch, instances) >= below
             and met >= row_wise.MET * (below + self._stratum.row_count)
         )
 
