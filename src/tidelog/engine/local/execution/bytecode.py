@@ -62,7 +62,7 @@ class Bytecode:
     probes: tuple[Probe, ...]
     at: tuple[Variant, ...]
     cursors: int  # the iterators whose rows threads share out
-    bounded: tuple[Bounded, ...] = ()  # the arrangements below the stratum whose rows have bounds
+    bounded: tuple[Bounded, ...] = ()  # the arrangements and scans below the stratum whose rows have bounds
     line: tuple[int, ...] = field(init=False)  # of the kernels' table of variants, not active
 
     def __post_init__(self) -> None:
@@ -379,15 +379,16 @@ class VariantCompiler(ExpressionCompiler):
 
 
 def _bounded(blocks: Sequence[Block]) -> tuple[Bounded, ...]:
-    """Returns the arrangements of lower strata whose rows have bounds."""
+    """Returns the arrangements and scans of relations of lower strata whose rows have bounds."""
     found = []
     for parent in blocks:
         for block in parent.children:
-            if block.op == k.ITERATE_PROBE and not block.inside and block.tail:
+            if block.op in (k.ITERATE_PROBE, k.ITERATE_SCAN) and not block.inside and block.tail:
                 columns = {bound.column: bound.signed for bound in block.split_tail().bounds}
                 if columns:
                     before = -1 if parent.op == k.ITERATE_UNIT else parent.relation
-                    found.append(Bounded(block.target, block.relation, before, columns))
+                    arrangement = block.target if block.op == k.ITERATE_PROBE else -1
+                    found.append(Bounded(arrangement, block.relation, before, columns))
     return tuple(found)
 
 

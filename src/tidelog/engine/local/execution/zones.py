@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import zones as kernels
-from tidelog.engine.local.storage.arrangement import Arrangement
+from tidelog.engine.local.storage.arrangement import Arrangement, Lines
 from tidelog.engine.local.storage.catalog import Catalog
 
 # Zones are made if a bucket that rows are looked for in has so many lines, and so many of them are looked at in all for
@@ -27,9 +29,9 @@ _RANK_BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """An arrangement whose rows have bounds: the bounded columns, and whether their words are signed.
+    """An arrangement, or all rows of a relation (-1), with bounds: the columns, and whether their words are signed.
 
-    `before`: the relation of the iterator from which it is probed, or -1.
+    `before`: the relation of the iterator from which it is opened, or -1.
     """
 
     arrangement: int
@@ -37,84 +39,105 @@ class Bounded:
     before: int
     columns: Mapping[int, int]
 
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.arrangement, self.relation
+
+
+@dataclass(frozen=True, slots=True)
+class _Buckets:
+    """Lines, bucket after bucket, and where each stands; a pool has so many places."""
+
+    lengths: Words
+    places: Words
+    lines: Lines
+    pool_places: int
+
 
 class Zones:
-    """The zones of some arrangements."""
+    """The zones of some arrangements and relations."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._held: dict[int, tuple[list[Words], Words]] = {}
+        self._held: dict[tuple[int, int], list[npt.NDArray[Any]]] = {}
 
     def make(self, wanted: Iterable[Bounded]) -> None:
-        """Makes the zones that are worth it; an arrangement has those of one set of columns."""
-        columns: dict[int, dict[int, int]] = {}
+        """Makes the zones that are worth it, unless there are some already."""
+        columns: dict[tuple[int, int], dict[int, int]] = {}
         for each in wanted:
-            if each.arrangement not in self._held and self._is_worth_it(each):
-                columns[each.arrangement] = {**columns.get(each.arrangement, {}), **each.columns}
-        for number, own in columns.items():
-            self._make(number, own)
+            if each.key not in self._held and self._is_worth_it(each):
+                columns[each.key] = {**columns.get(each.key, {}), **each.columns}
+        for (arrangement, relation), own in columns.items():
+            self._make(arrangement, relation, own)
 
     def drop(self) -> None:
         """Frees the zones."""
-        for number in self._held:
-            self._catalog.A[number, k.ZONES] = 0
+        for arrangement, relation in self._held:
+            self._note(arrangement, relation, 0)
         self._held.clear()
 
-    def _arrangement(self, number: int) -> Arrangement | None:
-        store = self._catalog.stores[int(self._catalog.A[number, k.RELATION])]
-        found = store.arrangements.get(number)
-        return found if isinstance(found, Arrangement) else None
+    def _note(self, arrangement: int, relation: int, address: int) -> None:
+        if arrangement >= 0:
+            self._catalog.A[arrangement, k.ZONES] = address
+        else:
+            self._catalog.S[relation, k.SCAN_ZONES] = address
 
-    def _buckets(self, number: int, arrangement: Arrangement) -> tuple[Words, Words]:
-        """Returns where the buckets begin, in order, and how long they are."""
-        entries = arrangement.entries.array[: int(self._catalog.A[number, k.ENTRY_COUNT])]
+    def _starts(self, arrangement: int, relation: int) -> tuple[Words, Words]:
+        """Returns where the buckets of an arrangement begin, in order, and how long they are."""
+        found = self._catalog.stores[relation].arrangements[arrangement]
+        assert isinstance(found, Arrangement)
+        entries = found.entries.array[: int(self._catalog.A[arrangement, k.ENTRY_COUNT])]
         starts, lengths = entries[:, k.ENTRY_START], entries[:, k.ENTRY_LENGTH // 2] & k.LOW_MASK
         order = np.argsort(starts[lengths > 0])
         return starts[lengths > 0][order], lengths[lengths > 0][order]
 
     def _is_worth_it(self, each: Bounded) -> bool:
-        found = self._arrangement(each.arrangement)
-        if found is None or each.before < 0:
+        if each.before < 0:
             return False
-        _, lengths = self._buckets(each.arrangement, found)
-        rows = int(lengths.sum())
-        if not rows:
-            return False
-        # A key that many rows have is probably looked for by many.
-        length = float((lengths.astype(np.float64) ** 2).sum()) / rows
+        length = rows = float(self._catalog.S[each.relation, k.LIVE])
+        if each.arrangement >= 0 and rows:
+            _, lengths = self._starts(each.arrangement, each.relation)
+            # A key that many rows have is probably looked for by many.
+            rows = float(lengths.sum())
+            length = float((lengths.astype(np.float64) ** 2).sum()) / max(rows, 1.0)
         probes = int(self._catalog.S[each.before, k.LIVE])
         return length >= LONG_BUCKET and probes * length >= LOOKS * rows
 
-    def _make(self, number: int, columns: Mapping[int, int]) -> None:
-        arrangement = self._arrangement(number)
-        assert arrangement is not None
-        store = self._catalog.stores[int(self._catalog.A[number, k.RELATION])]
-        starts, lengths = self._buckets(number, arrangement)
+    def _buckets(self, arrangement: int, relation: int) -> _Buckets:
+        store = self._catalog.stores[relation]
+        if arrangement < 0:
+            lines = store.lines()
+            count = len(lines)
+            return _Buckets(np.array([count], dtype=np.int64), np.arange(count), lines.astype(np.int32), count)
+        starts, lengths = self._starts(arrangement, relation)
         places = np.arange(int(lengths.sum())) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-        lines = arrangement.pool.array[places]
-        words = {column: _ordered(store.rows[lines, column], signed) for column, signed in columns.items()}
-        order = _along_curve(list(words.values()), lengths)
-        used = int(self._catalog.A[number, k.POOL_USED])
-        pool = arrangement.pool.array[:used].copy()
-        pool[places] = lines[order]
-        sizes = _level_sizes(used)
-        at = np.cumsum([0, *sizes]).tolist()
+        found = store.arrangements[arrangement]
+        assert isinstance(found, Arrangement)
+        return _Buckets(lengths, places, found.pool.array[places], int(self._catalog.A[arrangement, k.POOL_USED]))
+
+    def _make(self, arrangement: int, relation: int, columns: Mapping[int, int]) -> None:
+        store = self._catalog.stores[relation]
+        buckets = self._buckets(arrangement, relation)
+        words = {column: _ordered(store.rows[buckets.lines, column], signed) for column, signed in columns.items()}
+        order = _along_curve(list(words.values()), buckets.lengths)
+        pool = np.zeros(buckets.pool_places + 1, dtype=np.int32)
+        pool[buckets.places] = buckets.lines[order]
+        sizes = _level_sizes(buckets.pool_places)
         zones = np.zeros(kernels.ZONE_COLUMNS + store.columns * kernels.COLUMN_WORDS, dtype=np.int64)
-        zones[kernels.ZONE_POOL], zones[kernels.ZONE_LEVELS] = pool.ctypes.data, len(sizes)
-        zones[kernels.ZONE_STARTS : kernels.ZONE_STARTS + len(sizes)] = at[:-1]
-        held: list[Words] = []
+        zones[kernels.ZONE_POOL], zones[kernels.ZONE_PLACES] = pool.ctypes.data, buckets.pool_places
+        zones[kernels.ZONE_LEVELS] = len(sizes)
+        zones[kernels.ZONE_STARTS : kernels.ZONE_STARTS + len(sizes)] = np.cumsum([0, *sizes[:-1]])
+        held: list[npt.NDArray[Any]] = [pool, zones]
         for column, own in words.items():
-            pairs = _pairs(places, own[order], sizes)
+            pairs = _pairs(buckets.places, own[order], sizes)
             if not columns[column]:
                 pairs ^= kernels.FLIP
             field = kernels.ZONE_COLUMNS + column * kernels.COLUMN_WORDS
-            zones[field + kernels.COLUMN_PAIRS], zones[field + kernels.COLUMN_SIGNED] = (
-                pairs.ctypes.data,
-                columns[column],
-            )
+            zones[field + kernels.COLUMN_PAIRS] = pairs.ctypes.data
+            zones[field + kernels.COLUMN_SIGNED] = columns[column]
             held.append(pairs)
-        self._held[number] = [pool, *held], zones
-        self._catalog.A[number, k.ZONES] = zones.ctypes.data
+        self._held[arrangement, relation] = held
+        self._note(arrangement, relation, zones.ctypes.data)
 
 
 def _ordered(words: Words, signed: int) -> Words:

@@ -43,7 +43,7 @@ from tidelog.engine.local.kernels.memory import (
     load64,
     store64,
 )
-from tidelog.engine.local.kernels.zones import ZONE_MASK, ZONE_POOL, below, next_zone, passes_bounds
+from tidelog.engine.local.kernels.zones import ZONE_MASK, ZONE_PLACES, ZONE_POOL, below, next_zone, passes_bounds
 from tidelog.engine.local.leapfrog.emit import emit_meets, is_plain
 from tidelog.engine.local.leapfrog.triejoin import leapfrog, shares
 
@@ -258,7 +258,8 @@ def enumerate_instances(
                 else:
                     iterators[node, k.ITER_END] = S[relation, k.INSERTED_COUNT]
             elif op == k.ITERATE_SCAN:
-                iterators[node, k.ITER_END] = S[relation, k.USED]
+                zones = S[relation, k.SCAN_ZONES] if load64(code, block + k.BOUND_N) > 0 else 0
+                iterators[node, k.ITER_END] = S[relation, k.USED] if zones == 0 else load64(zones, ZONE_PLACES)
             elif op == k.ITERATE_FIND:
                 keys = load64(code, block + k.KEY_AT)
                 for i in range(load64(code, block + k.KEY_N)):
@@ -290,9 +291,10 @@ def enumerate_instances(
         zones = 0
         if op == k.ITERATE_PROBE:
             source = A[target, k.POOL]
-            if load64(code, block + k.BOUND_N) > 0 and A[target, k.ZONES] != 0:
+            if load64(code, block + k.BOUND_N) > 0:
                 zones = A[target, k.ZONES]
-                source = load64(zones, ZONE_POOL)
+        elif op == k.ITERATE_SCAN and load64(code, block + k.BOUND_N) > 0:
+            zones = S[relation, k.SCAN_ZONES]
         elif op == k.ITERATE_BATCH:
             if kind == k.KIND_INSIDE:
                 source = S[relation, k.BATCH]
@@ -300,6 +302,8 @@ def enumerate_instances(
                 source = S[relation, k.DELETED]
             else:
                 source = S[relation, k.INSERTED]
+        if zones != 0:
+            source = load64(zones, ZONE_POOL)
         inside = load64(code, block + k.INSIDE)
         check = load64(code, block + k.CHECK)
         if check != k.CHECK_NONE and op != k.ITERATE_SCAN and S[relation, k.CHANGED] == 0:
@@ -388,9 +392,7 @@ def enumerate_instances(
                     )  # fmt: skip
                 row = rows + line * width * 8
                 found_level = level_with(row, columns, level, inside, check, phase, bound)
-                if found_level < 0 or (
-                    bound_count > 0 and not passes_bounds(code, bound_at, bound_count, known, row)
-                ):
+                if found_level < 0 or (bound_count > 0 and not passes_bounds(code, bound_at, bound_count, known, row)):
                     continue
                 for i in range(bind_count):
                     registers[load64(code, bind_at + 2 * i + 1)] = load64(row, load64(code, bind_at + 2 * i))

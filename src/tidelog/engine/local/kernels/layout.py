@@ -37,7 +37,8 @@ TOP = 24  # the highest rank ever given
 FIRST_ARRANGEMENT = 25  # its line in A, or -1
 WIDE = 26  # 1: rows have a word each for total and count
 COUNT_ROOM = 27  # instances that may be applied before the largest total must be checked
-STORE_FIELDS = 28
+SCAN_ZONES = 28  # zones of all rows, while a stratum above is derived (`zones`), or 0
+STORE_FIELDS = 29
 
 # The words of a row behind its columns; COUNT is a word of its own only in a wide relation.
 META, TOTAL, COUNT = 0, 1, 2

@@ -6,7 +6,8 @@ the iterator is opened. It is checked on the row itself, before anything else.
 Zones let an iterator skip rows of a bucket that no bound can let pass. For the pool of an arrangement they have the
 same buckets with their lines in another order, in which rows with similar words in the bounded columns are neighbours,
 and the least and the greatest word of each of these columns in every 16 lines, in every 256, and so on. They lie beside
-the arrangement (`execution/zones`), and only while a stratum above the relation is derived.
+the arrangement (`execution/zones`), and only while a stratum above the relation is derived. Zones of a relation itself,
+for a scan with bounds, have all its lines as one bucket.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from __future__ import annotations
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.memory import inlined, kernel, load64
 
-# The words of zones: the pool, the number of levels, where each level begins in the pairs of a column; then for each
-# column the address of its pairs (least, greatest), or 0, and 1 if its words are ordered as signed ones.
-ZONE_POOL, ZONE_LEVELS, ZONE_STARTS, MOST_LEVELS = 0, 1, 2, 8
+# The words of zones: the pool, its length, the number of levels, where each level begins in the pairs of a column; then
+# for each column the address of its pairs (least, greatest), or 0, and 1 if its words are ordered as signed ones.
+ZONE_POOL, ZONE_PLACES, ZONE_LEVELS, ZONE_STARTS, MOST_LEVELS = 0, 1, 2, 3, 8
 ZONE_COLUMNS = ZONE_STARTS + MOST_LEVELS
 COLUMN_PAIRS, COLUMN_SIGNED, COLUMN_WORDS = 0, 1, 2
 ZONE_SHIFT = 4
