@@ -6,7 +6,7 @@ SET_UP := .venv/set-up
 PYTHON = JAVA_HOME="$$(cat .venv/java-home)" .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: slow help setup demo test lint types unit soak fuzz bench index fmt clean
+.PHONY: slow help setup demo test lint types unit soak campaign fuzz bench index fmt clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ soak: $(SET_UP) ## Random programs and histories against the oracle, all folders
 	@$(PYTHON) -m tests.pipeline.kill $(PIPELINE_KILL_ARGS)
 	@$(PYTHON) -m tests.engine.spark.kill --kills 500
 	@$(PYTHON) -m tests.engine.spark.kill --spark --kills 20
+
+campaign: $(SET_UP) ## Everything that looks for defects by chance, for hours, with a report in campaign.md; HOURS=4
+	@$(PYTHON) -m tests.campaign --hours $(or $(HOURS),4) $(ARGS)
 
 fuzz: $(SET_UP) ## Random bytes and mutated programs through the front end; ARGS="--count 100000 --seed 1"
 	@$(PYTHON) -m tests.fuzz.fuzz $(ARGS)

@@ -27,6 +27,7 @@ class DurableReplay(EngineReplay):
     """An engine in a directory."""
 
     engine: DurableEngine
+    durability = "os"
 
     def __init__(self, program: Program, directory: Path, compiled: tidelog.Program | None = None) -> None:
         self._directory = directory
@@ -39,7 +40,7 @@ class DurableReplay(EngineReplay):
             StoredProgram.of(self.compiled),
             {},
             Maintenance(self.strategy),
-            durability="os",
+            durability=self.durability,
             lock=WriterLock(self._directory),
         )
 

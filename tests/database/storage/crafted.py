@@ -1,13 +1,23 @@
-"""Crafted directories: one thing of a stored database is changed, and all checksums are made right again."""
+"""Crafted directories: one thing of a stored database is changed, and all checksums are made right again.
+
+    python -m tests.database.storage.crafted --files 10000 --seed 1
+
+Each is opened and used in a child process: there may be no crash, and no exception but those of Tidelog.
+"""
 
 from __future__ import annotations
 
+import argparse
 import copy
 import json
+import os
 import random
 import shutil
 import sqlite3
 import struct
+import sys
+import tempfile
+import traceback
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
@@ -40,6 +50,7 @@ Was(n) :- Node-2(n, _, _).
 Word(word, d) :- Plain(d, v, _, _, _), var word = FlatMap(v).
 Big(n) :- Node(n, Box{_, size}, true), size > 3.
 """
+AT_ONCE = 40
 WORDS = [-1, 0, 1, 2, 7, 255, 10**9, 10**12, -5, 1 << 31, 1 << 62, -(1 << 63), (1 << 63) - 1]
 VALUES = [-1, 0, 1, 3, 10**9, 10**12, 1 << 63, 1 << 200, 0.5, "text", "", None, True, [], {}, [1], {"a": 1}]
 
@@ -182,3 +193,58 @@ def _tamper_head(path: Path, chosen: random.Random) -> str:
     slot = body + zlib.crc32(body).to_bytes(4, "little")
     path.write_bytes(slot * chosen.randrange(1, 4) + b"x" * chosen.randrange(3))
     return f"head: {body.hex()}"
+
+
+def outcomes(made: Path, folder: Path, seeds: range) -> str:
+    """Uses a crafted directory for each seed, in a child; returns a line of text each, the last of a crash."""
+    log = folder / "log"
+    child = os.fork()
+    if child == 0:
+        with log.open("w", buffering=1) as out:
+            for seed in seeds:
+                target = folder / f"crafted{seed}"
+                try:
+                    print(f"{seed} {tampered(made, target, random.Random(seed))!r}", end=" ", file=out, flush=True)
+                    found = use(target)
+                except tidelog.TidelogError as error:
+                    found = error.code
+                    if found == "E901" and "do not add up; the last commit is intact" not in str(error):
+                        found = f"RAW {str(error)!r}"
+                except BaseException:
+                    found = f"RAW {traceback.format_exc(limit=-2)!r}"
+                print(found, file=out)
+                shutil.rmtree(target)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return log.read_text() + ("" if status == 0 else f"CRASH {status}\n")
+
+
+def craft(folder: Path, seeds: range) -> str:
+    """Makes a database in a folder, and uses a crafted copy of it for each seed; returns a line of text each."""
+    make(folder / "made")
+    shutil.copytree(folder / "made", folder / "warm")
+    assert use(folder / "warm") == "opened"
+    return "".join(
+        outcomes(folder / "made", folder, seeds[start : start + AT_ONCE]) for start in range(0, len(seeds), AT_ONCE)
+    )
+
+
+def wrong_ones(found: str) -> list[str]:
+    """Returns the lines of directories that crashed a process or raised a raw exception."""
+    return [line for line in found.splitlines() if "RAW" in line or "CRASH" in line]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Opens crafted directories.")
+    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0, help="the number of the first one")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        found = craft(Path(name), range(options.seed, options.seed + options.files))
+    print(f"{options.files} crafted directories, {found.count('E853')} refused as damaged", file=sys.stderr)
+    print("\n".join(wrong_ones(found)), end="")
+    return 1 if wrong_ones(found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

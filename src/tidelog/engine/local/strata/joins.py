@@ -390,11 +390,7 @@ class LocalStratum:
                 return int(control[k.INSTANCES])
             self._waves_done = int(control[k.WAVE]), int(control[k.INSTANCES])
         self._prepare(IN_BOOTSTRAP, self._waves_done[0])
-        try:
-            self.plans.make_zones()
-            born = self._run(k.INSERT, None, logging=False)
-        finally:
-            self.plans.zones.drop()
+        born = self._run(k.INSERT, None, logging=False)
         assert born is not None
         return born
 
