@@ -14,7 +14,7 @@ SURFACE = {
     "compile": None,
     "open": None,
     "progress": None,
-    "Program": {"open", "relations", "types"},
+    "Program": {"migration", "open", "relations", "types"},
     "Database": {
         "backup",
         "cancel",
@@ -22,6 +22,7 @@ SURFACE = {
         "dump_index",
         "explain",
         "initial",
+        "migration",
         "on_change",
         "profile",
         "query",

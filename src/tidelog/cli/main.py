@@ -18,6 +18,7 @@ from tidelog.cli.bench import bench
 from tidelog.cli.check import check
 from tidelog.cli.explain import explain
 from tidelog.cli.fmt import fmt
+from tidelog.cli.migrate import migrate
 from tidelog.cli.pipeline import pipeline
 from tidelog.cli.rdf import rdf
 from tidelog.cli.run import run
@@ -50,7 +51,7 @@ def tidelog() -> None:
     """
 
 
-for _command in (backup, bench, check, explain, fmt, pipeline, rdf, run, shell, show, warm):
+for _command in (backup, bench, check, explain, fmt, migrate, pipeline, rdf, run, shell, show, warm):
     tidelog.add_command(_command)
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tidelog.database.queries.explain import Explanation
     from tidelog.database.queries.query import Answer
     from tidelog.database.queries.why_not import WhyNot
+    from tidelog.database.storage.migration.plan import MigrationPlan
     from tidelog.maintain.profile import Profile
     from tidelog.rules.rule_changes.rule_set import RuleSet
 
@@ -44,7 +45,9 @@ class Database:
     [('a', 'b'), ('a', 'c'), ('b', 'c')]
     """
 
-    def __init__(self, program: RuleProgram, engine: Engine, rules: RuleSet | None = None) -> None:
+    def __init__(
+        self, program: RuleProgram, engine: Engine, rules: RuleSet | None = None, migration: MigrationPlan | None = None
+    ) -> None:
         """`rules` are those of the program; without them queries cannot be checked, nor rules change."""
         try:
             opening = engine.open()
@@ -53,11 +56,17 @@ class Database:
             raise
         self._locked = LockedEngine(program, engine, opening.report, rules)
         self._initial = Changes(self._locked, opening.changes)
+        self._migration = migration
 
     @property
     def initial(self) -> Changes:
         """The changes of opening: the rows that the facts in the program's text imply."""
         return self._initial
+
+    @property
+    def migration(self) -> MigrationPlan | None:
+        """What opening with `migrate` has done; None if there was nothing to do."""
+        return self._migration
 
     @property
     def report(self) -> EpochReport:

@@ -69,5 +69,20 @@ def test_a_spark_directory_of_an_earlier_version_opens_and_takes_changes(
         holds_and_takes_changes(program, db)
 
 
+@pytest.mark.parametrize("archive", EARLIER, ids=lambda path: path.name[:10])
+def test_a_directory_of_an_earlier_version_is_bound_to_the_meaning_of_its_program(
+    archive: Path, tmp_path: Path
+) -> None:
+    unpacked(archive, tmp_path)
+    text = (tmp_path / "program.dl").read_text()
+    with tidelog.compile(f"// a comment\n\n{text}").open(path=tmp_path / "local") as db:
+        before = rows_of(db, ["Sale", "Edge"])
+        assert len(db.relation("Votes")) == 2
+    more = tidelog.compile(f"{text}\ninput relation Extra(n: u8)\n{ADDED}")
+    assert [loss.name for loss in more.migration(tmp_path / "local").unsaid] == []
+    with more.open(path=tmp_path / "local", migrate=True) as db:
+        assert rows_of(db, ["Sale", "Edge"]) == before
+
+
 def test_there_are_directories_of_earlier_versions() -> None:
     assert len(EARLIER) >= 2

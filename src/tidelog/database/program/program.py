@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tidelog.database.database import Database
     from tidelog.database.program.relations import Relations
     from tidelog.database.program.types import Types
+    from tidelog.database.storage.migration.instructions import Instructions
+    from tidelog.database.storage.migration.plan import MigrationPlan
 
 ENGINES = ("local", "spark", "auto")
 
@@ -34,7 +36,7 @@ class Opening:
 
     durability: str = "disk"
     read_only: bool = False
-    migrate: bool = False
+    migrate: Instructions | None = None
     keep_epochs: int = 8
     plans: Mapping[str, str] | None = None
 
@@ -69,7 +71,7 @@ class Program:
         path: str | os.PathLike[str] | None = None,
         durability: str = "disk",
         read_only: bool = False,
-        migrate: bool = False,
+        migrate: bool | Mapping[str, Any] = False,
         keep_epochs: int = 8,
         plans: Mapping[str, str] | None = None,
     ) -> Database:
@@ -86,11 +88,13 @@ class Program:
         in a stratum, more than `max_rows` rows in a relation, or more than `deadline` seconds, is rolled back with an
         EvaluationError.
 
-        `path` is a directory. A database in it is opened; it must have been made with this very program, unless
-        `migrate` keeps its facts and derives everything else with this program. A database of the other engine is
-        converted to this one. With the `durability` `"disk"` a commit is on the disk before it returns; with `"os"` it
-        outlives the process, but perhaps not a power cut. One process may write to a database; others may open it with
-        `read_only`. On Spark, the directory is one that its tasks reach too, or an address such as
+        `path` is a directory. A database in it is opened; it must have been made with a program that means the same,
+        unless `migrate` keeps its facts and derives everything else with this program. `migrate` may say more than
+        True: `{"rename": {"Edge.src": "source"}, "default": {"Edge.weight": 1}, "drop": ["Host"]}`; what is lost must
+        be in `drop`, and `db.migration` is what was done. A database of the other engine is converted to this one. With
+        the `durability` `"disk"` a commit is on the disk before it returns; with `"os"` it outlives the process, but
+        perhaps not a power cut. One process may write to a database; others may open it with `read_only`. On Spark, the
+        directory is one that its tasks reach too, or an address such as
         `s3a://bucket/state`; the files of an epoch stay there for `keep_epochs` epochs after it, for DataFrames and
         readers that still need them. On Spark, `plans` fixes the plans of strata, by relation, instead of a choice by
         rules and sizes (`tidelog show --stage plan --engine spark`): `{"Reach": "decomposed"}`, `"single task"` or
@@ -111,7 +115,7 @@ class Program:
         )
         _check_engine(engine, spark)
         _check_plans(plans, engine)
-        how = Opening(durability, read_only, migrate, keep_epochs, plans)
+        how = Opening(durability, read_only, _instructions(migrate), keep_epochs, plans)
         if engine != "local":
             from tidelog.database.storage.open_spark import open_on_spark
 
@@ -131,6 +135,15 @@ class Program:
             threads=maintenance.threads,
         )
         return Database(self.stages.rules, local, self._rule_set)
+
+    def migration(self, path: str | os.PathLike[str], migrate: bool | Mapping[str, Any] = True) -> MigrationPlan:
+        """Returns what opening the database at `path` with `migrate` would do, as text; nothing is written.
+
+        Raises UsageError where there is no database, or for an entry of `migrate` about something that is not there.
+        """
+        from tidelog.database.storage.migration.preview import preview_migration
+
+        return preview_migration(self, path, _instructions(migrate))
 
     @property
     def types(self) -> Types:
@@ -249,6 +262,12 @@ def _check_engine(engine: object, spark: Any) -> None:
             code=Code.UNKNOWN_ENGINE,
             help="pass `SparkSession.builder.getOrCreate()`, or nothing: then there will be a local one",
         )
+
+
+def _instructions(migrate: object) -> Instructions | None:
+    from tidelog.database.storage.migration.instructions import read_instructions
+
+    return read_instructions(migrate)
 
 
 def _engines_help(engine: object) -> str:

@@ -1,93 +1,115 @@
 """A database that was made with another program → one of this program, with the same facts.
 
-The facts of transactions are kept; everything else is derived from scratch, as an epoch of its own. Rules that were
-added or removed at run time are dropped: the new program has the rules. The checkpoint is written first. Then one
-transaction of the journal replaces the program and deletes the old entries, which makes the database the new one.
+The facts of transactions are kept, as the plan says (`migration.plan`); everything else is derived from scratch, as an
+epoch of its own. Rules that were added or removed at run time are dropped: the new program has the rules.
+
+The old state stays until the new one is committed. The checkpoint of the new program is written first, under the number
+of the next epoch; for the old program it is a file of another program, and ignored. Then one transaction of the journal
+replaces the program and deletes the old entries. That transaction is the whole step: before it the database is the old
+one, after it the new one. The old checkpoints are removed last.
 """
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+from tidelog.database.program.meaning import meaning
 from tidelog.database.program.program import Program
 from tidelog.database.storage.checkpoint import ProgramVersion, checkpoints, write_checkpoint
 from tidelog.database.storage.durable_engine import DurableEngine
 from tidelog.database.storage.journal import Journal
 from tidelog.database.storage.lock import WriterLock
-from tidelog.database.storage.refill import lasting_inputs, refill
+from tidelog.database.storage.migration.carry import carry
+from tidelog.database.storage.migration.instructions import Instructions
+from tidelog.database.storage.migration.plan import MigrationPlan, plan_migration
+from tidelog.database.storage.refill import lasting_inputs
 from tidelog.database.storage.stored_program import StoredProgram, extern_versions
-from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import UsageError
-from tidelog.engine.interface import Engine, Operation
+from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
-from tidelog.engine.storage_errors import Place
-from tidelog.io.rows import to_rows
 from tidelog.maintain.options import Maintenance
-from tidelog.rules.ir import Relation, Role, RuleProgram
+from tidelog.rules.rule_changes.rule_set import RuleSet
 
 
-def migrate(directory: Path, stored: StoredProgram, program: Program, lock: WriterLock) -> StoredProgram:
-    """Migrates the database to this program, and returns the program as stored now.
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """A database after its migration: the program as it is stored now, and what was done."""
 
-    Raises UsageError where facts have no place in the new program, EvaluationError where a rule fails on them,
-    DataError where a value no longer fits; then the database is unchanged.
+    stored: StoredProgram
+    plan: MigrationPlan
+
+
+def migrate(directory: Path, stored: StoredProgram, program: Program, said: Instructions, lock: WriterLock) -> Migrated:
+    """Migrates the database to this program.
+
+    Raises UsageError where the caller must say more, EvaluationError where a rule fails on the facts, DataError where a
+    value no longer fits; then the database is unchanged.
     """
     given = StoredProgram.of(program)
+    with _derived(directory, stored, program, said, lock) as (plan, new):
+        version = ProgramVersion(given.digest, extern_versions(program._options.externs))
+        write_checkpoint(directory, new.capture(), version, program._rule_set, Lock())
+        with closing(Journal(directory)) as journal:
+            journal.restart(new.epoch, {"program": given.document()})
+        for epoch, path in checkpoints(directory).items():
+            if epoch != new.epoch:
+                path.unlink(missing_ok=True)
+    return Migrated(given, plan)
+
+
+def preview(directory: Path, stored: StoredProgram, program: Program, said: Instructions) -> MigrationPlan:
+    """Plans a migration, and writes nothing; another process may have the database open.
+
+    Raises UsageError for an instruction that does not fit the programs.
+    """
+    with _opened(directory, stored, program, None) as old:
+        return plan_of(old.stored_rules(), stored, program, said, lambda name: len(old.facts(name)))
+
+
+def plan_of(
+    before: RuleSet, stored: StoredProgram, program: Program, said: Instructions, count: Callable[[str], int]
+) -> MigrationPlan:
+    """Plans the migration of a state with the rules `before`, of the stored program, to this program."""
+    options = stored.changed_options(StoredProgram.of(program))
+    return plan_migration(before, program.stages.rules, meaning(program.stages.typed), said, count, options)
+
+
+@contextmanager
+def _opened(
+    directory: Path, stored: StoredProgram, program: Program, lock: WriterLock | None
+) -> Iterator[DurableEngine]:
     externs = program._options.externs
-    old = DurableEngine(
-        directory, stored.compile(externs)._rule_set, stored, extern_versions(externs), Maintenance(), lock=lock
-    )
-    new = LocalEngine(program.stages.rules)
+    rules = stored.compile(externs)._rule_set
+    engine = DurableEngine(directory, rules, stored, extern_versions(externs), Maintenance(), lock=lock)
     try:
-        old.open()
-        check_place(old, program.stages.rules, directory)
-        operations = [_fitted(operation, program.stages.rules) for operation in refill(old)]
+        engine.open()
+        yield engine
+    finally:
+        engine.abandon()
+
+
+@contextmanager
+def _derived(
+    directory: Path, stored: StoredProgram, program: Program, said: Instructions, lock: WriterLock
+) -> Iterator[tuple[MigrationPlan, LocalEngine]]:
+    """Yields the plan, and an engine with the state of the new program, in memory."""
+    rules = program.stages.rules
+    with _opened(directory, stored, program, lock) as old:
+        facts = {each.name: old.facts(each.name) for each in lasting_inputs(old.program)}
+        plan = plan_of(old.stored_rules(), stored, program, said, lambda name: len(facts[name]))
+        plan.check(directory)
+        operations: list[Operation] = []
+        for carried in plan.carried:
+            operations += carry(facts[carried.old.name], carried, rules)
+        epoch = old.local.epoch + 1
+    new = LocalEngine(rules)
+    try:
         with new.replaying():
             new.open()
-        new.replay(operations, old.local.epoch + 1)
+        new.replay(operations, epoch)
+        yield plan, new
     finally:
-        old.abandon()
-    version = ProgramVersion(given.digest, extern_versions(externs))
-    write_checkpoint(directory, new.capture(), version, program._rule_set, Lock())
-    with closing(Journal(directory)) as journal:
-        journal.restart(new.epoch, {"program": given.document()})
-    for epoch, path in checkpoints(directory).items():
-        if epoch != new.epoch:
-            path.unlink(missing_ok=True)
-    return given
-
-
-def check_place(old: Engine, program: RuleProgram, directory: Place) -> None:
-    """Raises UsageError where a relation that has facts is no longer an input relation with the same columns."""
-    lost = [
-        relation.name
-        for relation in lasting_inputs(old.program)
-        if not is_same(relation, program.relations.get(relation.name)) and old.facts(relation.name)
-    ]
-    if lost:
-        names = ", ".join(f"`{name}`" for name in lost)
-        raise UsageError(
-            f"the facts of {names} in the database {directory} have no place in the program: there is no such input"
-            " relation with the same columns",
-            code=Code.DIFFERENT_PROGRAM,
-            help="open it with `tidelog.open(path)`, and clear them or write them to files first",
-        )
-
-
-def is_same(old: Relation | None, new: Relation | None) -> bool:
-    """True if the facts of the old relation fit the new one."""
-    if old is None or new is None or not old.role is new.role is Role.INPUT:
-        return False
-    return (old.kind, _shape(old)) == (new.kind, _shape(new))
-
-
-def _shape(relation: Relation) -> list[tuple[str, str]]:
-    return [(column.name, str(column.type)) for column in relation.columns]
-
-
-def _fitted(operation: Operation, program: RuleProgram) -> Operation:
-    """Converts values to the new program's types; a struct may have other fields there."""
-    relation = program.relations[operation.relation]
-    return Operation(relation.name, operation.sign, to_rows(operation.rows, relation, program.functions.definitions))
+        new.close()

@@ -26,19 +26,19 @@ def open(
     a damaged directory.
     """
     from tidelog.database.storage.active_format import SPARK, active_engine
-    from tidelog.database.storage.open_local import check_address, read_program
+    from tidelog.database.storage.open_local import check_address
 
     address = os.fspath(path)
     check_address(address)
-    where = _on_this_disk(address)
+    where = on_this_disk(address)
     is_on_spark = where is None or active_engine(where) == SPARK
-    stored = _read_program_on_spark(address) if where is None else read_program(where)
+    stored = read_stored(address, where)
     return stored.compile(externs or {}).open(
         **{"engine": "spark" if is_on_spark else "local", "path": path, **options}
     )
 
 
-def _on_this_disk(address: str) -> Path | None:
+def on_this_disk(address: str) -> Path | None:
     """Returns the path on this machine; None for an address elsewhere."""
     if ":/" not in address:
         return Path(address)
@@ -48,10 +48,17 @@ def _on_this_disk(address: str) -> Path | None:
     return directory.local_path if directory.is_local else None
 
 
-def _read_program_on_spark(address: str) -> StoredProgram:
+def read_stored(address: str, where: Path | None) -> StoredProgram:
+    """Reads the program of a database, of either engine; `where` is the path of one on this machine.
+
+    Raises UsageError where there is none.
+    """
+    from tidelog.database.storage.open_local import read_program
     from tidelog.database.storage.open_spark import read_program_on_spark
     from tidelog.engine.storage_errors import not_a_database
 
+    if where is not None:
+        return read_program(where)
     stored = read_program_on_spark(address)
     if stored is None:
         raise not_a_database(address, "there is no manifest in it")

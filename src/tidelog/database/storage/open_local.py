@@ -1,7 +1,7 @@
 """A directory → a database: made, reopened, or read beside its writer.
 
 new directory              the program's texts are stored; the database has only the program's own facts
-directory of a database    the given program must be the stored one, up to the names of its files
+directory of a database    the given program must mean what the stored one means (`same_program`)
 ... of the Spark engine    is converted to the local engine first (`convert`)
 """
 
@@ -19,6 +19,7 @@ from tidelog.database.storage.durable_engine import DurableEngine
 from tidelog.database.storage.journal import DURABILITIES, Journal, is_database
 from tidelog.database.storage.lock import WriterLock
 from tidelog.database.storage.migrate import migrate as migrate_database
+from tidelog.database.storage.same_program import bind_program, is_same_program
 from tidelog.database.storage.stored_program import StoredProgram, extern_versions, read_stored_program
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
@@ -102,20 +103,22 @@ def read_program(directory: Path) -> StoredProgram:
 def _open(
     program: Program, directory: Path, maintenance: Maintenance, how: Opening, lock: WriterLock | None
 ) -> Database:
-    given = StoredProgram.of(program)
+    stored = StoredProgram.of(program)
+    plan = None
     if lock is None or is_database(directory):
         stored = read_program(directory)
-        if how.migrate and lock is not None and stored.digest != given.digest:
-            stored = migrate_database(directory, stored, program, lock)
-        stored.check_same(given, directory)
-        if not stored.compiled_alike(given):
-            program = stored.compile(program._options.externs)
-    else:
-        stored = given
+        if how.migrate is not None and lock is not None and not is_same_program(stored, program):
+            migrated = migrate_database(directory, stored, program, how.migrate, lock)
+            stored, plan = migrated.stored, migrated.plan
+        program, bound = bind_program(stored, program, directory)
+        if bound != stored and lock is not None:
+            with closing(Journal(directory)) as journal:
+                journal.put({"program": bound.document()})
+        stored = bound
     versions = extern_versions(program._options.externs)
     rules = program._rule_set
     engine = DurableEngine(directory, rules, stored, versions, maintenance, durability=how.durability, lock=lock)
-    return Database(rules.rules, engine, rules)
+    return Database(rules.rules, engine, rules, plan)
 
 
 def _convert_to_local(program: Program, directory: Path, how: Opening) -> None:
@@ -123,8 +126,8 @@ def _convert_to_local(program: Program, directory: Path, how: Opening) -> None:
     from tidelog.database.storage.convert import to_local
 
     stored = read_program(directory)
-    if not how.migrate:
-        stored.check_same(StoredProgram.of(program), directory)
+    if how.migrate is None:
+        bind_program(stored, program, directory)
     to_local(directory, stored, program._options.externs)
 
 

@@ -16,6 +16,7 @@ from tidelog.database.program.program import Opening, Program
 from tidelog.database.storage.active_format import LOCAL, SPARK, active_engine, finish_conversion
 from tidelog.database.storage.lock import WriterLock
 from tidelog.database.storage.open_local import check_durability, read_program
+from tidelog.database.storage.same_program import bind_program, is_same_program
 from tidelog.database.storage.stored_program import StoredProgram, extern_versions
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
@@ -76,7 +77,7 @@ def read_program_on_spark(address: str) -> StoredProgram | None:
     return None if basis is None else StoredProgram.of_document(dict(basis.program))
 
 
-def _stored_layer(directory: Any) -> Layer:
+def stored_layer(directory: Any) -> Layer:
     """Returns the stored changes to the rules of the program."""
     from tidelog.engine.spark.storage.publish import stored_basis
 
@@ -93,22 +94,24 @@ def _open(
     lock: WriterLock | None,
     auto: bool,
 ) -> Database:
-    from tidelog.database.storage.migrate_on_spark import migrate
+    from tidelog.database.storage.migrate_on_spark import has_delays, migrate, migrate_locally
     from tidelog.engine.spark.engine import Access, SparkEngine
     from tidelog.engine.spark.storage.manifest import Basis
 
-    given = stored = StoredProgram.of(program)
+    stored = StoredProgram.of(program)
     found = read_program_on_spark(directory.address)
-    if found is not None:
-        is_migrating = how.migrate and not how.read_only and found.digest != given.digest
-        stored = given if is_migrating else found
-        stored.check_same(given, directory.address)
-        if not stored.compiled_alike(given):
-            program = stored.compile(program._options.externs)
-    elif how.read_only:
+    is_migrating = (
+        found is not None and how.migrate is not None and not how.read_only and not is_same_program(found, program)
+    )
+    plan = None
+    if found is not None and is_migrating and how.migrate is not None and has_delays(program.stages.rules):
+        plan = migrate_locally(directory, found, program, how.migrate, lock)
+        found, is_migrating = read_program_on_spark(directory.address), False
+    if found is not None and not is_migrating:
+        program, stored = bind_program(found, program, directory.address)
+    elif found is None and how.read_only:
         raise not_a_database(directory.address, "there is no manifest in it")
-    is_same = found is not None and found.digest == stored.digest
-    layer = _stored_layer(directory) if is_same else Layer()
+    layer = Layer() if is_migrating else stored_layer(directory)
     versions = extern_versions(program._options.externs)
     basis = Basis(stored.document(), stored.digest, versions, layer.document())
     access = Access(
@@ -132,10 +135,10 @@ def _open(
         rules=rules,
         auto=auto,
     )
-    if found is not None and not is_same:
+    if found is not None and is_migrating and how.migrate is not None:
         before = found.compile(program._options.externs)._rule_set
-        migrate(engine, before.with_layer(_stored_layer(directory)), program)
-    return Database(rules.rules, engine, rules)
+        plan = migrate(engine, before.with_layer(stored_layer(directory)), found, program, how.migrate)
+    return Database(rules.rules, engine, rules, plan)
 
 
 def _convert_to_spark(program: Program, path: Path, how: Opening, lock: WriterLock | None) -> None:
@@ -147,8 +150,8 @@ def _convert_to_spark(program: Program, path: Path, how: Opening, lock: WriterLo
         from tidelog.database.storage.convert import to_spark
 
         stored = read_program(path)
-        if not how.migrate:
-            stored.check_same(StoredProgram.of(program), path)
+        if how.migrate is None:
+            bind_program(stored, program, path)
         to_spark(path, stored, program._options.externs, lock)
     if engine is not None and lock is not None:
         finish_conversion(path, SPARK)

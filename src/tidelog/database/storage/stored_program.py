@@ -1,7 +1,7 @@
 """The stored program of a database: the texts of its files, and the options of compiling them.
 
-So a database can be opened without the files, and a changed file is noticed. The names of the files are stored too:
-errors show them, and functions as values are known by their place in them.
+So a database can be opened without the files, and a changed program is noticed (`same_program`). The names of the files
+are stored too: errors show them, and functions as values are known by their place in them.
 """
 
 from __future__ import annotations
@@ -15,22 +15,25 @@ from typing import Any
 
 from tidelog.database.program.program import Program, compile_source
 from tidelog.database.storage.journal import Journal
-from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.spans import Source
-from tidelog.engine.storage_errors import Place, damaged
+from tidelog.engine.storage_errors import damaged
 from tidelog.rules.lower.program import FIRST_LAYOUT, Options
 
 
 @dataclass(frozen=True, slots=True)
 class StoredProgram:
-    """`texts` and `names` are by module; the main one's name is empty. Equal ones are the same program."""
+    """`texts` and `names` are by module; the main one's name is empty.
+
+    `identity` is the digest that the state was derived under, where the texts were replaced since by others with the
+    same meaning; otherwise it is empty.
+    """
 
     texts: Mapping[str, str]
     names: Mapping[str, str]
     keep_duplicates: bool = False
     output_internal: bool = False
     layout: int = FIRST_LAYOUT  # earlier versions did not store it
+    identity: str = ""
 
     @staticmethod
     def of(program: Program) -> StoredProgram:
@@ -46,13 +49,22 @@ class StoredProgram:
 
     def document(self) -> dict[str, Any]:
         """Returns the program as a JSON object."""
-        return asdict(self)
+        document = asdict(self)
+        if not self.identity:
+            del document["identity"]
+        return document
 
     @property
     def digest(self) -> str:
-        """The hash of what the program means: not of the names of the files, nor of the layout."""
-        meaning = {name: value for name, value in self.document().items() if name not in ("names", "layout")}
-        return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
+        """The digest that checkpoints and manifests have for this program: of its texts when the state was made."""
+        return self.identity or self.text_digest
+
+    @property
+    def text_digest(self) -> str:
+        """The hash of texts and options: not of the names of the files, nor of the layout."""
+        left_out = ("names", "layout", "identity")
+        texts = {name: value for name, value in self.document().items() if name not in left_out}
+        return hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()
 
     def compile(self, externs: Mapping[str, Callable[..., Any]]) -> Program:
         """Compiles the stored texts. Raises UsageError where a function is missing."""
@@ -65,23 +77,19 @@ class StoredProgram:
         """True if the same program, given now, has the same names of files and the same layout."""
         return (self.names, self.layout) == (given.names, given.layout)
 
-    def check_same(self, given: StoredProgram, directory: Place) -> None:
-        """Raises UsageError, with the difference, where the given program is not the stored one."""
-        if self.digest == given.digest:
-            return
-        difference = "".join(self._difference(given)).rstrip("\n")
-        raise UsageError(
-            f"the program differs from the one that the database {directory} was made with:\n{difference}",
-            code=Code.DIFFERENT_PROGRAM,
-            help="`tidelog.open(path)` opens the database with the stored program; "
-            "`program.open(path=path, migrate=True)` keeps its facts and derives everything else from scratch",
-        )
-
-    def _difference(self, given: StoredProgram) -> Iterator[str]:
+    def changed_options(self, given: StoredProgram) -> list[str]:
+        """Returns two lines for each option that differs."""
+        lines = []
         for option in ("keep_duplicates", "output_internal"):
             stored, now = getattr(self, option), getattr(given, option)
             if stored != now:
-                yield f"-{option}={stored}\n+{option}={now}\n"
+                lines += [f"-{option}={stored}", f"+{option}={now}"]
+        return lines
+
+    def difference(self, given: StoredProgram) -> Iterator[str]:
+        """Yields the lines of the difference of options and texts."""
+        for line in self.changed_options(given):
+            yield f"{line}\n"
         for module in sorted({*self.texts, *given.texts}):
             old, new = (each.texts.get(module, "").splitlines(keepends=True) for each in (self, given))
             names = (f"stored {self.names.get(module, module)}", given.names.get(module, module))
@@ -105,6 +113,7 @@ def read_stored_program(journal: Journal) -> StoredProgram:
         or "" not in found["texts"]
         or not all(type(found.get(name, False)) is bool for name in ("keep_duplicates", "output_internal"))
         or type(found.get("layout", FIRST_LAYOUT)) is not int
+        or type(found.get("identity", "")) is not str
     ):
         raise damaged(journal.directory, "its program is not one that Tidelog writes")
     return StoredProgram.of_document(found)

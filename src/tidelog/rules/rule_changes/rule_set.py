@@ -139,6 +139,10 @@ class RuleSet:
         """Returns the rules as they were written, those of the program first, then in the order in which they came."""
         return [each.rule.span.text for each in self._members.values()]
 
+    def added(self) -> list[TypedRule]:
+        """Returns the rules that were added at run time and are still there."""
+        return [each.rule for each in self._members.values() if each.text != _BASE]
+
     def _added(self, number: int, text: str, left_out: frozenset[int]) -> RuleSet:
         tree = parse(Source(f"<rules {number}>", text))
         typed, checked = check_added(tree, self.typed, left_out)
