@@ -22,7 +22,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from tidelog.bounded_gzip import open_gzip
+from tidelog.decompress import open_compressed
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io import formats
@@ -159,7 +159,7 @@ def _read_slowly(
 def _open_stream(path: Path) -> Any:
     """Opens a file for Arrow, decompressed."""
     packed = formats.compression(path)
-    return open_gzip(path) if packed == "gzip" else pa.input_stream(str(path), compression=packed)
+    return pa.input_stream(str(path), compression=None) if packed is None else open_compressed(path, packed)
 
 
 def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamingReader:

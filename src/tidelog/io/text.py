@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import pyarrow as pa
-
-from tidelog.bounded_gzip import open_gzip_text
+from tidelog.decompress import open_compressed_text
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.formats import Format, compression
@@ -96,9 +93,6 @@ def _cells(line: str, format_: Format) -> tuple[str, ...]:
 def open_text(path: Path) -> IO[str]:
     """Opens the file as text; bytes that are not UTF-8 become lone surrogates, which can be found and reported."""
     packed = compression(path)
-    if packed == "gzip":
-        return open_gzip_text(path, encoding="utf-8-sig", errors="surrogateescape", newline="")
-    if packed == "zstd":
-        unpacked = pa.input_stream(str(path), compression="zstd")
-        return io.TextIOWrapper(unpacked, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    if packed is not None:
+        return open_compressed_text(path, packed, encoding="utf-8-sig", errors="surrogateescape", newline="")
     return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")

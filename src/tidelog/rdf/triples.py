@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tidelog.bounded_gzip import open_gzip, open_gzip_text
+from tidelog.decompress import open_compressed, open_compressed_text
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, MissingDependencyError
 
@@ -102,7 +102,7 @@ def _read_by_rdflib(path: Path, format_: str) -> Iterator[Triple]:
     rdflib = require_rdflib()
     graph = rdflib.Graph()
     try:
-        with open_gzip(path) if path.name.endswith(".gz") else path.open("rb") as file:
+        with open_compressed(path) if path.name.endswith(".gz") else path.open("rb") as file:
             graph.parse(data=_unwrapped(file.read()), format=format_, publicID=path.name)
     except DataError:
         raise
@@ -134,7 +134,7 @@ def _text(term: Any, rdflib: Any) -> str:
 
 
 def _opened(path: Path) -> Any:
-    return open_gzip_text(path, encoding="utf-8") if path.name.endswith(".gz") else path.open(encoding="utf-8")
+    return open_compressed_text(path, encoding="utf-8") if path.name.endswith(".gz") else path.open(encoding="utf-8")
 
 
 def _literal(text: str, path: Path, number: int) -> str:

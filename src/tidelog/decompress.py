@@ -1,4 +1,4 @@
-"""Files compressed with gzip, read up to a number of bytes: a small file must not fill the memory.
+"""Compressed files, read up to a number of bytes: a small file must not fill the memory.
 
 Rows as text are seldom compressed to less than a fiftieth. A file that grows to more than a hundred times its size, and
 to more than 64 MiB, is refused; `TIDELOG_MAX_DECOMPRESSED` sets another number of bytes for every file.
@@ -10,7 +10,7 @@ import gzip
 import io
 import os
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
@@ -20,14 +20,16 @@ _AT_LEAST = 64 << 20
 _RATIO = 100
 
 
-def open_gzip(path: Path) -> BinaryIO:
-    """Opens a compressed file; reading more bytes than are allowed raises DataError."""
-    return io.BufferedReader(_Bounded(path), 1 << 16)
+def open_compressed(path: Path, packed: str = "gzip") -> BinaryIO:
+    """Opens a file compressed by `gzip` or `zstd`; reading more bytes than are allowed raises DataError."""
+    return io.BufferedReader(_Bounded(path, packed), 1 << 16)
 
 
-def open_gzip_text(path: Path, *, encoding: str, errors: str = "strict", newline: str | None = None) -> IO[str]:
-    """Opens a compressed file as text; see `open_gzip`."""
-    return io.TextIOWrapper(open_gzip(path), encoding=encoding, errors=errors, newline=newline)
+def open_compressed_text(
+    path: Path, packed: str = "gzip", *, encoding: str, errors: str = "strict", newline: str | None = None
+) -> IO[str]:
+    """Opens a compressed file as text; see `open_compressed`."""
+    return io.TextIOWrapper(open_compressed(path, packed), encoding=encoding, errors=errors, newline=newline)
 
 
 def _limit(path: Path) -> int:
@@ -42,18 +44,24 @@ def _limit(path: Path) -> int:
     return int(given)
 
 
+def _unpacked(path: Path, packed: str) -> Any:
+    import pyarrow as pa
+
+    return pa.input_stream(str(path), compression=packed)
+
+
 class _Bounded(io.RawIOBase):
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, packed: str) -> None:
         self._path = path
         self._limit = _limit(path)
         self._count = 0
-        self._file = gzip.GzipFile(path, "rb")
+        self._file: Any = gzip.GzipFile(path, "rb") if packed == "gzip" else _unpacked(path, packed)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._file.read1(len(buffer))
+        data: bytes = self._file.read1(len(buffer))
         self._count += len(data)
         if self._count > self._limit:
             raise DataError(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import tidelog
 from tests.io.declare import relation
-from tidelog import bounded_gzip
-from tidelog.bounded_gzip import open_gzip, open_gzip_text
+from tidelog import decompress
+from tidelog.decompress import open_compressed, open_compressed_text
 from tidelog.io.read import read_batches
 from tidelog.types import STRING, U32
 from tidelog.values import Definitions
@@ -24,11 +25,11 @@ def bomb(path: Path, size: int) -> Path:
 
 
 def test_a_file_that_grows_a_thousandfold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_gzip, "_AT_LEAST", 1 << 20)
+    monkeypatch.setattr(decompress, "_AT_LEAST", 1 << 20)
     path = bomb(tmp_path / "Edge.csv.gz", 16 << 20)
     with (
         pytest.raises(tidelog.DataError, match="decompressed, it has more than") as caught,
-        open_gzip_text(path, encoding="utf-8") as file,
+        open_compressed_text(path, encoding="utf-8") as file,
     ):
         file.readline()
     assert caught.value.code == "E507"
@@ -36,7 +37,7 @@ def test_a_file_that_grows_a_thousandfold_is_refused(tmp_path: Path, monkeypatch
 
 
 def test_rows_of_such_a_file_are_refused_however_they_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_gzip, "_AT_LEAST", 1 << 20)
+    monkeypatch.setattr(decompress, "_AT_LEAST", 1 << 20)
     path = tmp_path / "Edge.csv.gz"
     with gzip.open(path, "wb") as file:
         file.write(b"a,1\n" * (4 << 20))
@@ -48,11 +49,23 @@ def test_rows_of_such_a_file_are_refused_however_they_are_cut(tmp_path: Path, mo
 def test_the_variable_sets_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = bomb(tmp_path / "Edge.csv.gz", 2 << 20)
     monkeypatch.setenv("TIDELOG_MAX_DECOMPRESSED", str(2 << 20))
-    with open_gzip(path) as file:
+    with open_compressed(path) as file:
         assert len(file.read()) == 2 << 20
     monkeypatch.setenv("TIDELOG_MAX_DECOMPRESSED", "1000")
-    with pytest.raises(tidelog.DataError, match="more than 1,000 bytes"), open_gzip(path) as file:
+    with pytest.raises(tidelog.DataError, match="more than 1,000 bytes"), open_compressed(path) as file:
         file.read()
     monkeypatch.setenv("TIDELOG_MAX_DECOMPRESSED", "much")
     with pytest.raises(tidelog.DataError, match="is 'much', which is not a number of bytes"):
-        open_gzip(path)
+        open_compressed(path)
+
+
+def test_a_file_compressed_by_zstd_is_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decompress, "_AT_LEAST", 1 << 20)
+    path = tmp_path / "Edge.csv.zst"
+    with pa.output_stream(str(path), compression="zstd") as file:
+        file.write(b"a,1\n" * (4 << 20))
+    edge = relation("Edge", src=STRING, dst=U32)
+    with pytest.raises(tidelog.DataError, match="decompressed, it has more than"):
+        list(read_batches(path, edge, Definitions()))
+    monkeypatch.setenv("TIDELOG_MAX_DECOMPRESSED", str(64 << 20))
+    assert sum(len(batch) for batch in read_batches(path, edge, Definitions())) == 4 << 20
