@@ -206,7 +206,7 @@ class PlanCache:
     def probed_by_updates(self) -> list[tuple[int, tuple[int, ...]]]:
         """Returns the arrangements of the stratum's relations that the next Update will probe, if nothing changes."""
         self.statistics.expect({})
-        variants = plan_rules(self._rules, self.statistics, lambda _, delta: delta.kind is not DeltaKind.RULE)
+        variants = plan_rules(self.rules, self.statistics, lambda _, delta: delta.kind is not DeltaKind.RULE)
         found = [(self._numbers[name], keys) for name, keys in arrangements(variants)]
         return [(relation, keys) for relation, keys in found if relation in self._inside]
 
