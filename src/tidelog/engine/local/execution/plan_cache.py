@@ -19,7 +19,7 @@ from tidelog.engine.local.execution.threads import Executor, ReservedRows, Threa
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
-from tidelog.plan.plan_rules import plan_rules
+from tidelog.plan.plan_rules import arrangements, plan_rules
 from tidelog.plan.variant import Delta, DeltaKind, Variant
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
 
@@ -202,6 +202,13 @@ class PlanCache:
             if self.table[number, k.ACTIVE]:
                 for relation, keys in bytecode.probes:
                     stores[relation].arrange(keys)
+
+    def probed_by_updates(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Returns the arrangements of the stratum's relations that the next Update will probe, if nothing changes."""
+        self.statistics.expect({})
+        variants = plan_rules(self.rules, self.statistics, lambda _, delta: delta.kind is not DeltaKind.RULE)
+        found = [(self._numbers[name], keys) for name, keys in arrangements(variants)]
+        return [(relation, keys) for relation, keys in found if relation in self._inside]
 
     def _may_run(self, bytecode: Bytecode, active: Mapping[int, int], wave: int) -> bool:
         """False if the variant finds nothing before the next `activate`: its arrangements can wait."""

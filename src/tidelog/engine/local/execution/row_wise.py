@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.row_domains import columns_read, domains_of
+from tidelog.engine.local.execution.row_wise_arrangements import ListedRows
 from tidelog.engine.local.execution.row_wise_code import head_code, head_shape, order_factors
 from tidelog.engine.local.execution.row_wise_lists import Lists, number_of
 from tidelog.engine.local.execution.row_wise_rules import Head, Nest, Planner, RowWisePlan
@@ -381,6 +382,19 @@ class RowWise:
             else:
                 shape = self._shapes[place]
                 status = row_lists.append_by_columns(rows, self._L, number, shape, factors, ids, done)
+
+    def arrange(self, wanted: Sequence[tuple[int, tuple[int, ...]]]) -> None:
+        """Arranges relations by key columns, once no wave is left; those whose keys may be too many are left out."""
+        assert self.plan is not None
+        self._workers.clear()
+        self._memory.clear()
+        for place, head in enumerate(self.plan.heads if any(head.nests for head in self.plan.heads) else ()):
+            number = self.plan.natural(head)
+            words = [self._domains.words[domain] for domain in head.domains]
+            where = self._catalog, head, self._lists[number], self._L, number
+            listed = ListedRows(*where, self._shapes[place], words)
+            for keys in (keys for relation, keys in wanted if relation == head.relation):
+                listed.arrange(keys, self.threads, self._run)
 
     def end(self) -> None:
         """Gives the stores back: with an index, and the rows of the present wave as their batch."""

@@ -44,6 +44,11 @@ class Lists:
         if self._slots is not None:
             line[kernels.LIST_TABLE], line[kernels.LIST_MASK] = self._slots.ctypes.data, len(self._slots) // 2 - 1
 
+    @property
+    def lengths(self) -> npt.NDArray[np.int32]:
+        """The length of each list, by the number of its record."""
+        return self._records.array[:, kernels.RECORD_LENGTH]
+
     def fill(self, keys: Words, words: Words, is_new: npt.NDArray[np.uint8], lines: Words) -> None:
         """Makes the lists of some rows: their keys and words, and the rows' lines."""
         if self._slots is not None:

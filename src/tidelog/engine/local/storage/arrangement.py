@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -37,9 +39,29 @@ class Arrangement:
         words = int(line[k.ENTRY_COUNT]) * (k.ENTRY_EXTRA + self.key_count) + len(self.table)
         return 8 * words + 4 * int(line[k.POOL_USED]) + 2 * rows
 
+    def take(self, line: Words, relation: int, starts: Lines, lengths: Words, words: Sequence[Words]) -> None:
+        """Makes room for the buckets of all rows: where each starts, its length, and, by key column, its words.
+
+        The kernel of the caller fills the buckets and the table.
+        """
+        count, rows = len(starts), int(lengths.sum())
+        self._note_room(line, relation, rows, max(count, SMALLEST))
+        entries = self.entries.array[:count]
+        entries[:, k.ENTRY_START] = starts
+        entries[:, k.ENTRY_START + 1] = lengths << k.HASH_SHIFT | lengths
+        for place, column in enumerate(words):
+            entries[:, k.ENTRY_EXTRA + place] = column
+        line[k.ENTRY_COUNT], line[k.POOL_USED] = count, k.POOL_LISTS + rows
+
     def build(self, stores: Words, lines: Words, number: int, relation: int, entries: int = SMALLEST) -> None:
         """Builds the arrangement from all rows of the relation, starting with room for so many keys."""
-        line, rows = lines[number], int(stores[relation, k.LIVE])
+        self._note_room(lines[number], relation, int(stores[relation, k.LIVE]), entries)
+        done, found = 0, np.empty(int(stores[relation, k.USED]), dtype=np.int32)
+        while (done := entry_points.build_arrangement(stores, lines, number, done, found)) < stores[relation, k.USED]:
+            self._make_key_room(lines, number)
+
+    def _note_room(self, line: Words, relation: int, rows: int, entries: int) -> None:
+        """Makes room for so many rows and keys, and writes the line of the empty arrangement."""
         self.pool = Growing(np.int32, k.POOL_LISTS + rows + (rows >> 2) + SMALLEST)
         line[k.RELATION], line[k.KEYS], line[k.KEY_COUNT] = relation, self.keys.ctypes.data, self.key_count
         line[k.POOL], line[k.POOL_CAPACITY] = self.pool.address, len(self.pool)
@@ -49,9 +71,6 @@ class Arrangement:
         line[k.ENTRIES], line[k.ENTRY_CAPACITY] = self.entries.address, entries
         line[k.TABLE], line[k.TABLE_MASK] = self.table.address, len(self.table) - 1
         line[k.ENTRY_COUNT] = line[k.POOL_USED] = line[k.POOL_WASTE] = 0
-        done, found = 0, np.empty(int(stores[relation, k.USED]), dtype=np.int32)
-        while (done := entry_points.build_arrangement(stores, lines, number, done, found)) < stores[relation, k.USED]:
-            self._make_key_room(lines, number)
 
     def grow(self, stores: Words, lines: Words, number: int) -> None:
         """Enlarges the arrays that are full, or builds the arrangement again if half of it is waste."""

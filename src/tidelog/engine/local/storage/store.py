@@ -8,6 +8,7 @@ arrangement's table, grow by moving their slots, which contain the hashes, so ro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -302,10 +303,7 @@ class Store:
         number = self.catalog.arrangement(self.relation, keys)
         if number in self.arrangements:
             return
-        self.catalog.resized.add(self.relation)
-        line = self.catalog.A[number]
-        line[:] = 0
-        line[NEXT_ARRANGEMENT] = self.line[FIRST_ARRANGEMENT]
+        self._begin_arrangement(number)
         if isinstance(keys, Order):
             trie = self.arrangements[number] = Trie(keys.columns)
             trie.build(self.catalog.S, self.catalog.A, number, self.relation, self.lines())
@@ -313,6 +311,22 @@ class Store:
             arrangement = self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
             arrangement.build(self.catalog.S, self.catalog.A, number, self.relation)
         self.line[FIRST_ARRANGEMENT] = number
+
+    def take_arrangement(self, keys: tuple[int, ...], starts: Lines, lengths: Words, words: Sequence[Words]) -> int:
+        """Makes room for the arrangement by these columns, which is not there, and returns its number; the caller fills
+        it (`Arrangement.take`)."""
+        number = self.catalog.arrangement(self.relation, keys)
+        self._begin_arrangement(number)
+        arrangement = self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
+        arrangement.take(self.catalog.A[number], self.relation, starts, lengths, words)
+        self.line[FIRST_ARRANGEMENT] = number
+        return number
+
+    def _begin_arrangement(self, number: int) -> None:
+        self.catalog.resized.add(self.relation)
+        line = self.catalog.A[number]
+        line[:] = 0
+        line[NEXT_ARRANGEMENT] = self.line[FIRST_ARRANGEMENT]
 
     def disarrange(self, keys: tuple[int, ...] | Order) -> None:
         """Frees the arrangement by these columns, if there is one: epochs no longer maintain it."""

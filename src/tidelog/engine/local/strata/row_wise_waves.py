@@ -76,6 +76,8 @@ class RowWiseWaves:
             stratum.watch.at(int(control[k.WAVE]))
             if control[k.WAVE] > last_round or not run.pays(instances, rows, perf_counter() - began):
                 break
+        if not rows:
+            run.arrange(stratum.plans.probed_by_updates())
         run.end()
         self._from_rows = row_wise.AGAIN * rows
         for rule, count in run.counts:
