@@ -14,6 +14,7 @@ from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import did_you_mean
+from tidelog.io.fit import fitter
 from tidelog.rules.ir import Index, Relation, Role, RuleProgram
 from tidelog.shell.from_record import MisfitError, ValueReader
 from tidelog.shell.mutate import mutate
@@ -115,8 +116,12 @@ class Rows:
         return _read(self._reader.value, record, key.expression.type, f"{_named(relation)}, primary key", "field")
 
     def change(self, relation: Relation, old: Any, record: Record) -> Any:
-        """Returns the value of a row with the changes of a record; raises DataError if it does not fit."""
+        """Returns the value of a row, `old` as users get it, with the changes of a record.
+
+        Raises DataError if those do not fit.
+        """
         assert relation.value is not None
+        old = fitter(relation.value, self._definitions)(old)
 
         def changed(record: Record, type_: Type) -> Any:
             return mutate(old, record, type_, self._reader)

@@ -163,6 +163,12 @@ def held_as(type_: Type, definitions: Definitions) -> Type:
     return type_
 
 
+def is_option(type_: Type) -> bool:
+    """True for an `Option`, also behind a `Ref` or an `Intern`: its column may be missing, and then is null."""
+    found = plain_type(type_)
+    return isinstance(found, NamedType) and found.name == OPTION
+
+
 def is_nullable(type_: Type, definitions: Definitions | None) -> bool:
     """True for an `Option` whose `None{}` is null: that of anything but another such `Option`."""
     if definitions is None or is_plain(type_):
