@@ -58,6 +58,13 @@ class UnfitError(Exception):
         return self
 
 
+def is_missing(value: object) -> bool:
+    """True for the missing values of pandas, `NA` and `NaT`, and for NumPy's `NaT`; pandas need not be installed."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
 def fit(value: object, type_: Type) -> Value | None:
     """Converts a value to the Python value of a plain type; None when it does not fit."""
     match type_:
@@ -114,6 +121,8 @@ def misfit(place: str, relation: Relation, column: Column, unfit: object) -> Dat
     """Makes the error for a value, or for an UnfitError about a part of one; `place` is `row 3` or `edge.csv:17:2`."""
     if not isinstance(unfit, UnfitError):
         unfit = UnfitError(unfit, column.type)
+    if is_missing(unfit.value):
+        unfit.value = None
     remedy = f"leave such rows out, or declare the column `{column.name}: Option<{column.type}>`"
     return _refusal(f"{place}, column `{column.name}` of `{relation.name}`", unfit, None if unfit.path else remedy)
 

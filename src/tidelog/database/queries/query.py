@@ -77,9 +77,12 @@ class Answer(Tabular):
         """Returns the rows as an Arrow table. Raises UsageError for a column of functions."""
         return rows_to_table(self._canonical, self._relation, self._definitions)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the rows to a file; the ending of its name tells the format, as in `tx.load`."""
-        write_file(self._canonical, self._relation, self._definitions, Path(path))
+    def write(self, path: str | os.PathLike[str], *, null: str = "") -> None:
+        """Writes the rows to a file; the ending of its name tells the format, as in `tx.load`.
+
+        `null` is the cell of a text file for null.
+        """
+        write_file(self._canonical, self._relation, self._definitions, Path(path), null)
 
     def to_json(self) -> str:
         """Returns the rows as a JSON array of objects, on one line."""

@@ -59,7 +59,7 @@ class RelationView(Tabular):
         return user_weights(self.canonical_weights(), self._relation, self._locked.definitions)
 
     def canonical_weights(self) -> list[tuple[Row, int]]:
-        """Returns what `weights` does with the values of the language, in which an `Option` is `Some{…}` or `None{}`."""
+        """Returns what `weights` does with the values of the language: an `Option` is `Some{…}` or `None{}`."""
         with self._locked.engine() as engine:
             found = engine.rows(self._relation.name)
         return sort_rows(found)
@@ -73,7 +73,7 @@ class RelationView(Tabular):
         return self._given(self.canonical_lookup(columns))
 
     def canonical_lookup(self, columns: Mapping[str, Any]) -> list[Row]:
-        """Returns what `lookup` does with the values of the language, in which an `Option` is `Some{…}` or `None{}`."""
+        """Returns what `lookup` does with the values of the language: an `Option` is `Some{…}` or `None{}`."""
         places = {column.name: place for place, column in enumerate(self._relation.columns)}
         key = tuple(self._fitted(name, value, places) for name, value in columns.items())
         if not columns:
@@ -90,20 +90,21 @@ class RelationView(Tabular):
             found = engine.rows(self._relation.name)
         return rows_to_table([row for row, weight in found if weight > 0], self._relation, self._locked.definitions)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: str | os.PathLike[str], *, null: str = "") -> None:
         """Writes all rows to a file, in value order; the ending of its name tells the format, as in `tx.load`.
 
             db.relation("Reach").write("out.parquet")
 
-        A row of a multiset is written as often as its weight. The file appears whole or not at all. Raises UsageError
-        for a name that tells no format, and for a file that cannot be written.
+        A row of a multiset is written as often as its weight. `null` is the cell of a text file for null. The file
+        appears whole or not at all. Raises UsageError for a name that tells no format, and for a file that cannot be
+        written.
         """
         rows: Batch
         if self._relation.kind is Kind.SET:
             rows = self.to_arrow() if is_plain_relation(self._relation) else self._present_rows()
         else:
             rows = [row for row, weight in self.canonical_weights() for _ in range(weight)]
-        write_file(rows, self._relation, self._locked.definitions, Path(path))
+        write_file(rows, self._relation, self._locked.definitions, Path(path), null)
 
     def to_spark(self) -> Any:
         """Returns all rows as a Spark DataFrame; only on the Spark engine."""

@@ -43,7 +43,6 @@ def modification(fields: Fields, relation: Relation, program: RuleProgram) -> Ca
         )
     change = fields
 
-
     def changed(row: Row) -> Row:
         (given,) = user_rows([row], relation, definitions)
         return to_row(_as_row(change(program.row_value(relation, given)), relation), relation, definitions)

@@ -165,8 +165,13 @@ def held_as(type_: Type, definitions: Definitions) -> Type:
 
 def is_option(type_: Type) -> bool:
     """True for an `Option`, also behind a `Ref` or an `Intern`: its column may be missing, and then is null."""
+    return inside_option(type_) is not None
+
+
+def inside_option(type_: Type) -> Type | None:
+    """Returns the `T` of an `Option<T>`; None for another type."""
     found = plain_type(type_)
-    return isinstance(found, NamedType) and found.name == OPTION
+    return found.arguments[0] if isinstance(found, NamedType) and found.name == OPTION else None
 
 
 def is_nullable(type_: Type, definitions: Definitions | None) -> bool:
