@@ -169,10 +169,10 @@ def _contents(database: Database, transaction: Transaction, relation: Relation) 
     view = database.relation(relation.name)
     if relation.kind is Kind.SET and is_plain_relation(relation):
         return view.to_arrow()
-    weights = view.canonical_weights()
+    weights = view._canonical_weights()
     if relation.kind is Kind.STREAM:
         deltas = database.initial[relation.name], transaction.changes[relation.name]
-        weights = [each for delta in deltas for each in delta.canonical_weights()]
+        weights = [each for delta in deltas for each in delta._canonical_weights()]
     return [row for row, weight in weights for _ in range(weight)]
 
 

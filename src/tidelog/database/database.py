@@ -128,13 +128,13 @@ class Database:
         The key is a tuple (or a list, or a dict by name) with a value for each argument of the index; for one argument
         a bare value will do. Raises UsageError for an unknown index, DataError for a key that does not fit.
         """
-        return self._given(name, self.canonical_index(name, key))
+        return self._given(name, self._canonical_index(name, key))
 
     def dump_index(self, name: str) -> list[Row]:
         """Returns all rows of an index, whatever their keys: distinct, in value order."""
-        return self._given(name, self.canonical_index(name))
+        return self._given(name, self._canonical_index(name))
 
-    def canonical_index(self, name: str, *key: Any) -> list[Row]:
+    def _canonical_index(self, name: str, *key: Any) -> list[Row]:
         """Returns the rows of an index, for one key or for all, with the values of the language: an `Option` is
         `Some{…}` or `None{}`."""
         index = self._index(name)

@@ -14,7 +14,6 @@ from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import did_you_mean
-from tidelog.io.fit import fitter
 from tidelog.rules.ir import Index, Relation, Role, RuleProgram
 from tidelog.shell.from_record import MisfitError, ValueReader
 from tidelog.shell.mutate import mutate
@@ -120,6 +119,8 @@ class Rows:
 
         Raises DataError if those do not fit.
         """
+        from tidelog.io.fit import fitter  # not before: the first command needs no table library
+
         assert relation.value is not None
         old = fitter(relation.value, self._definitions)(old)
 

@@ -56,9 +56,9 @@ class RelationView(Tabular):
 
     def weights(self) -> list[tuple[Row, int]]:
         """Returns all rows with their weights, in value order. A weight is 1; in a multiset any number but 0."""
-        return user_weights(self.canonical_weights(), self._relation, self._locked.definitions)
+        return user_weights(self._canonical_weights(), self._relation, self._locked.definitions)
 
-    def canonical_weights(self) -> list[tuple[Row, int]]:
+    def _canonical_weights(self) -> list[tuple[Row, int]]:
         """Returns what `weights` does with the values of the language: an `Option` is `Some{…}` or `None{}`."""
         with self._locked.engine() as engine:
             found = engine.rows(self._relation.name)
@@ -70,9 +70,9 @@ class RelationView(Tabular):
         The first call with a set of columns makes an index on them, which later epochs keep up to date. Raises
         DataError for a column that is not there, or a value that does not fit.
         """
-        return self._given(self.canonical_lookup(columns))
+        return self._given(self._canonical_lookup(columns))
 
-    def canonical_lookup(self, columns: Mapping[str, Any]) -> list[Row]:
+    def _canonical_lookup(self, columns: Mapping[str, Any]) -> list[Row]:
         """Returns what `lookup` does with the values of the language: an `Option` is `Some{…}` or `None{}`."""
         places = {column.name: place for place, column in enumerate(self._relation.columns)}
         key = tuple(self._fitted(name, value, places) for name, value in columns.items())
@@ -103,7 +103,7 @@ class RelationView(Tabular):
         if self._relation.kind is Kind.SET:
             rows = self.to_arrow() if is_plain_relation(self._relation) else self._present_rows()
         else:
-            rows = [row for row, weight in self.canonical_weights() for _ in range(weight)]
+            rows = [row for row, weight in self._canonical_weights() for _ in range(weight)]
         write_file(rows, self._relation, self._locked.definitions, Path(path), null)
 
     def to_spark(self) -> Any:
@@ -147,7 +147,7 @@ class RelationView(Tabular):
         return html_table(f"{caption}, {total:,} row{'' if total == 1 else 's'}", headings, rows, total)
 
     def _present_rows(self) -> list[Row]:
-        return [row for row, weight in self.canonical_weights() if weight > 0]
+        return [row for row, weight in self._canonical_weights() if weight > 0]
 
     def _given(self, rows: list[Row]) -> list[Row]:
         return user_rows(rows, self._relation, self._locked.definitions)

@@ -90,7 +90,7 @@ class Delta(Tabular):
         weights = merged.column(merged.num_columns - 1).to_pylist()
         return iter(list(zip(table_to_rows(merged, self._relation), weights)))
 
-    def canonical_weights(self) -> list[tuple[Row, int]]:
+    def _canonical_weights(self) -> list[tuple[Row, int]]:
         """Returns what iteration gives with the values of the language: an `Option` is `Some{…}` or `None{}`."""
         return list(self) if self._is_table else self._weights
 

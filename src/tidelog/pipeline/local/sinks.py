@@ -80,7 +80,7 @@ class LocalChangeTable(_Output):
 
     def begin(self, epoch: int) -> None:
         self._forget(epoch)
-        rows = self._database.relation(self.relation).canonical_weights()
+        rows = self._database.relation(self.relation)._canonical_weights()
         if rows:
             self._write(epoch, sinks.change_rows(self._relation, epoch, rows))
             self.publish(epoch)
@@ -129,7 +129,7 @@ class LocalSnapshot(_Output):
             rows = (
                 view.to_arrow()
                 if self._is_table
-                else [row for row, weight in view.canonical_weights() for _ in range(weight)]
+                else [row for row, weight in view._canonical_weights() for _ in range(weight)]
             )
             with writing(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
