@@ -171,8 +171,8 @@ DRAWN = (
     '-8,"{""tag"": ""Square"", ""a"": 1, ""b"": 2}",[],"""x"""\n'
 )
 SHOWN = (
-    'shape,tags,note,id\n"{""tag"": ""Circle"", ""r"": 1.5}","[""a"", ""b""]",null,7\n'
-    '"{""tag"": ""Square"", ""a"": 1, ""b"": 2}",[],"""x""",-8\n'
+    'shape,tags,note,id\n"{""tag"": ""Circle"", ""r"": 1.5}","[""a"", ""b""]",,7\n'
+    '"{""tag"": ""Square"", ""a"": 1, ""b"": 2}",[],x,-8\n'
 )
 
 
@@ -257,7 +257,7 @@ def test_text_that_is_interned_or_of_a_library_type_is_a_plain_cell(folder: Path
         "output relation Out(name: istring, day: time::Date, id: uuid::Uuid, at: Option<istring>)\n"
         "Out(n, d, i, a) :- Edge(n, d, i, a).\n"
     )
-    text = 'name,day,id,at\na,2024-02-29,7,null\n"b,c",0000-01-01,340282366920938463463374607431768211455,"""x"""\n'
+    text = 'name,day,id,at\na,2024-02-29,7,\n"b,c",0000-01-01,340282366920938463463374607431768211455,x\n'
     (folder / "facts/Edge.csv").write_text(text)
     assert run("-F", "facts", "-D", "out") == 0
     assert (folder / "out/Out.csv").read_text() == text

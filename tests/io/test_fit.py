@@ -17,7 +17,7 @@ from tidelog.io.fit import cell_fitter, fitter
 from tidelog.io.rows import to_rows
 from tidelog.io.to_python import arrow_form
 from tidelog.io.values import UnfitError
-from tidelog.types import BIGINT, DOUBLE, FLOAT, STRING, U8, UNIT, FunctionType, NamedType, TupleType, Type
+from tidelog.types import BIGINT, BOOL, DOUBLE, FLOAT, STRING, U8, UNIT, FunctionType, NamedType, TupleType, Type
 from tidelog.values import NAN, Group, Map, Set, SizedSet, Vec
 
 PROGRAM = tidelog.compile(
@@ -153,14 +153,38 @@ def test_a_chain_of_ten_thousand_links_fits_and_an_endless_one_is_refused() -> N
         (DOUBLE, " 1.5e3 ", 1500.0),
         (FLOAT, "nan", NAN),
         (BIGINT, "-0", 0),
-        (of("Option", STRING), "", T.None_()),
-        (of("Option", STRING), '""', T.Some("")),
+        (of("Option", STRING), None, T.None_()),
+        (of("Option", STRING), "", T.Some("")),
+        (of("Option", STRING), "null", T.None_()),
+        (of("Option", STRING), "hi, you", T.Some("hi, you")),
+        (of("Option", STRING), '"hi"', T.Some("hi")),
+        (of("Option", STRING), '"hi" he said', T.Some('"hi" he said')),
+        (of("Option", DOUBLE), '"NaN"', T.Some(NAN)),
+        (of("Option", BIGINT), "", T.None_()),
+        (of("Option", BIGINT), " 0x10", T.Some(16)),
+        (of("Option", of("Vec", BIGINT)), None, T.None_()),
+        (of("Option", of("Vec", BIGINT)), "[1]", T.Some(Vec([1]))),
+        (of("Option", of("Option", BIGINT)), None, T.None_()),
+        (STRING, None, ""),
+        (STRING, "null", "null"),
         (of("Vec", BIGINT), "[1, -2]", Vec([1, -2])),
         (TREE, '{"tag": "Leaf"}', T.Leaf()),
     ],
 )
-def test_a_cell_is_the_text_of_a_plain_value_or_json(type_: Type, text: str, wanted: Any) -> None:
+def test_a_cell_is_the_text_of_a_plain_value_or_json(type_: Type, text: str | None, wanted: Any) -> None:
     assert cell_fitter(type_, DEFINITIONS)(text) == wanted
+
+
+@pytest.mark.parametrize(("type_", "cell"), [(BIGINT, None), (BIGINT, "NA"), (of("Vec", BIGINT), None), (BOOL, "NA")])
+def test_a_null_cell_of_another_type_is_told_as_null(type_: Type, cell: str | None) -> None:
+    with pytest.raises(UnfitError) as caught:
+        cell_fitter(type_, DEFINITIONS, frozenset(["NA"]))(cell)
+    assert caught.value.value is None
+
+
+def test_other_cells_are_null_if_they_are_named() -> None:
+    fit_cell = cell_fitter(of("Option", STRING), DEFINITIONS, frozenset(["NA", "-"]))
+    assert [fit_cell(cell) for cell in ("NA", "-", None, "x")] == [T.None_(), T.None_(), T.Some(""), T.Some("x")]
 
 
 def test_integers_longer_than_python_reads_are_read() -> None:
@@ -192,7 +216,7 @@ def test_a_row_may_be_the_struct_of_its_relation() -> None:
             tx.insert("Edge", [program.types.Edge("a", 1), program.types.Edge(src="b", cost=None)])
             with pytest.raises(DataError, match="row 1 for `Edge` is a `ddlog_std::Some`, not a row"):
                 tx.insert("Edge", [program.types.Some(1)])
-        assert db.relation("Edge").lookup(cost=None) == [("b", program.types.None_())]
+        assert db.relation("Edge").lookup(cost=None) == [("b", None)]
         assert ("a", 1) in db.relation("Edge")
         assert ("a", None) not in db.relation("Edge")
 

@@ -22,6 +22,7 @@ from tidelog.io.read import read_batches
 from tidelog.io.rows import Batch, to_rows, to_table
 from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.to_python import rows_to_table
+from tidelog.io.user_values import user_rows
 from tidelog.io.values import Row, UnfitError
 from tidelog.io.write import write_batch
 from tidelog.rules.ir import Relation
@@ -59,6 +60,13 @@ def rows_of(batch: Batch, to: Relation) -> list[Row]:
 def test_canonical_rows_are_taken_as_they_are(given_rows: tuple[Relation, list[Row]]) -> None:
     to, rows = given_rows
     same(to_rows(rows, to, DEFINITIONS), rows, to)
+
+
+@settings(max_examples=200, deadline=None)
+@given(relations_with_rows())
+def test_what_users_get_is_taken_back(given_rows: tuple[Relation, list[Row]]) -> None:
+    to, rows = given_rows
+    same(to_rows(user_rows(rows, to, DEFINITIONS), to, DEFINITIONS), rows, to)
 
 
 @settings(max_examples=200, deadline=None)

@@ -130,10 +130,10 @@ def test_figure_2_types_have_constructors_and_generics() -> None:
     """
     program = tidelog.compile(FIGURE_2 + uses)
     types = program.types
-    known = types.Some(types.IPv6Address(2**127 + 1))
+    known = types.IPv6Address(2**127 + 1)
     with program.open() as database:
-        changes = commit(database, {"Asked": [(types.Just(known),), (types.Just(types.None_()),), (types.Nothing(),)]})
-        assert changes == {"Answer": {(known,): 1, (types.None_(),): 1}}
+        changes = commit(database, {"Asked": [(types.Just(known),), (types.Just(None),), (types.Nothing(),)]})
+        assert changes == {"Answer": {(known,): 1, (None,): 1}}
         assert commit(database, deleted={"Asked": [(types.Just(known),)]}) == {"Answer": {(known,): -1}}
 
 
@@ -168,8 +168,7 @@ def test_figure_4_areas(text: str) -> None:
 def test_figure_5_patterns_in_a_function_and_in_a_rule() -> None:
     program = tidelog.compile(FIGURE_5)
     v4, v6 = program.types.IPv4Address, program.types.IPv6Address
-    some, none = program.types.Some, program.types.None_()
-    first, second = some(v4(0x7F000001)), some(v6(0xFE80_0000_0000_0000_0000_0000_0000_12AB))
+    none, first, second = None, v4(0x7F000001), v6(0xFE80_0000_0000_0000_0000_0000_0000_12AB)
     with program.open() as database:
         changes = commit(database, {"Host": [(none,), (first,), (second,)]})
         assert changes["LastByte"] == {(none, 0): 1, (first, 1): 1, (second, 0xAB): 1}

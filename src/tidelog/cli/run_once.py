@@ -167,11 +167,12 @@ def _write_outputs(
 def _contents(database: Database, transaction: Transaction, relation: Relation) -> Batch:
     """Returns the rows to write: a set's once, a multiset's as often as their weights say, a stream's of this epoch."""
     view = database.relation(relation.name)
-    if relation.kind is Kind.SET:
-        return view.to_arrow() if is_plain_relation(relation) else view.rows()
-    weights = view.weights()
+    if relation.kind is Kind.SET and is_plain_relation(relation):
+        return view.to_arrow()
+    weights = view._canonical_weights()
     if relation.kind is Kind.STREAM:
-        weights = [*database.initial[relation.name], *transaction.changes[relation.name]]
+        deltas = database.initial[relation.name], transaction.changes[relation.name]
+        weights = [each for delta in deltas for each in delta._canonical_weights()]
     return [row for row, weight in weights for _ in range(weight)]
 
 

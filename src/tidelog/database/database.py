@@ -21,6 +21,7 @@ from tidelog.diagnostics.wording import listed
 from tidelog.engine.interface import Engine, EpochReport
 from tidelog.io.rows import to_row
 from tidelog.io.sort import sort_rows
+from tidelog.io.user_values import user_rows
 from tidelog.io.values import Row
 from tidelog.maintain.limits import positive, positive_whole
 from tidelog.rules.ir import Index, Relation, Role, RuleProgram
@@ -127,18 +128,24 @@ class Database:
         The key is a tuple (or a list, or a dict by name) with a value for each argument of the index; for one argument
         a bare value will do. Raises UsageError for an unknown index, DataError for a key that does not fit.
         """
-        index = self._index(name)
-        arguments = Relation(index.name, index.columns, Role.HIDDEN, index.span)
-        values = to_row(key, arguments, self._locked.definitions)
-        with self._locked.engine() as engine:
-            found = engine.lookup(index.relation, index.keys, values)
-        return _distinct_rows(found, index)
+        return self._given(name, self._canonical_index(name, key))
 
     def dump_index(self, name: str) -> list[Row]:
         """Returns all rows of an index, whatever their keys: distinct, in value order."""
+        return self._given(name, self._canonical_index(name))
+
+    def _canonical_index(self, name: str, *key: Any) -> list[Row]:
+        """Returns the rows of an index, for one key or for all, with the values of the language: an `Option` is
+        `Some{…}` or `None{}`."""
         index = self._index(name)
+        if not key:
+            with self._locked.engine() as engine:
+                found = [row for row, _ in engine.rows(index.relation)]
+            return _distinct_rows(found, index)
+        arguments = Relation(index.name, index.columns, Role.HIDDEN, index.span)
+        values = to_row(key[0], arguments, self._locked.definitions)
         with self._locked.engine() as engine:
-            found = [row for row, _ in engine.rows(index.relation)]
+            found = engine.lookup(index.relation, index.keys, values)
         return _distinct_rows(found, index)
 
     def explain(self, relation: str, row: Any, *, shortest: bool = False) -> Explanation:
@@ -267,6 +274,10 @@ class Database:
         if name not in relations:
             raise unknown_relation(name, relations, UsageError, Code.UNKNOWN_RELATION_NAME)
         return relations[name]
+
+    def _given(self, index: str, rows: list[Row]) -> list[Row]:
+        relation = self._locked.relations[self._index(index).target]
+        return user_rows(rows, relation, self._locked.definitions)
 
     def _row_of(self, name: str, row: Any) -> tuple[str, Row]:
         relation = self._relation(name)

@@ -27,18 +27,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from operator import is_
 from typing import Any
 
 import numpy as np
 
 from tidelog.deep_recursion import at_any_depth
-from tidelog.io.values import UnfitError, fit, fit_text, quoted
+from tidelog.io.values import UnfitError, fit, fit_text, is_missing, quoted
 from tidelog.rules.schema.arrow import (
     OPTION,
     UNIT_FIELD,
     bare,
     held_as,
+    inside_option,
     is_nullable,
     is_plain,
     is_recursive,
@@ -63,6 +65,11 @@ from tidelog.values.externs import ExternType
 from tidelog.values.structs import construct
 
 Fitter = Callable[[Any], Any]
+CellFitter = Callable[[str | None], Any]
+
+EMPTY_CELL = frozenset([""])
+"""The cells of text files that are null, unless somebody says otherwise."""
+
 _Maker = Callable[[Definitions, Type], Fitter]
 
 
@@ -81,25 +88,64 @@ def fitter(type_: Type, definitions: Definitions, *, wire: bool = False) -> Fitt
     return fit_deeply
 
 
-def cell_fitter(type_: Type, definitions: Definitions) -> Callable[[str], Any]:
+def cell_fitter(type_: Type, definitions: Definitions, nulls: frozenset[str] = EMPTY_CELL) -> CellFitter:
     """Returns a function from a cell of a text file to its value: text for a type held as a plain one, else JSON.
 
-    For an `Option` an empty cell is `None{}`. The function raises UnfitError.
+    A cell is None if it is empty and has no quotes. For an `Option`, the cells in `nulls` and `null` are `None{}`, and
+    a cell that begins with a quote is JSON if it can be; for a `string`, every cell is its text. The function raises
+    UnfitError, with None as the value for a null.
     """
+    inner = inside_option(type_)
+    if inner is not None:
+        return _option_cell_fitter(type_, inner, definitions, nulls)
     held = plain_type(held_as(type_, definitions))
+    from_held = fitter(type_, definitions)
+    empty = "" if isinstance(plain_type(type_), StringType) else None
     if is_plain(held):
-        from_held = fitter(type_, definitions)
 
-        def fit_cell(text: str) -> Any:
-            found = fit_text(text, held)
+        def fit_cell(cell: str | None) -> Any:
+            text = empty if cell is None else cell
+            found = None if text is None else fit_text(text, held)
             if found is None:
-                raise UnfitError(text, type_)
+                raise UnfitError(None if text in nulls and text != "" else text, type_)
             return from_held(found)
 
         return fit_cell
     from_json = _json_fitter(type_, fitter(type_, definitions, wire=True))
-    empty = "null" if is_nullable(type_, definitions) else ""
-    return lambda text: from_json(text or empty)
+
+    def fit_json_cell(cell: str | None) -> Any:
+        if cell is None:
+            raise UnfitError(None, type_)
+        return from_json(cell)
+
+    return fit_json_cell
+
+
+def _option_cell_fitter(type_: Type, inner: Type, definitions: Definitions, nulls: frozenset[str]) -> CellFitter:
+    held = plain_type(held_as(inner, definitions))
+    of_value = fitter(type_, definitions, wire=True)
+    of_json = _json_fitter(type_, of_value)
+    nothing = of_value(None)
+    is_text = isinstance(held, StringType)
+
+    def fit_cell(cell: str | None) -> Any:
+        if cell is None or (cell == "" and not is_text):
+            if "" in nulls:
+                return nothing
+            cell = ""
+        if cell == "null" or (cell and cell in nulls):
+            return nothing
+        if not is_plain(held):
+            return of_json(cell)
+        if cell.startswith('"'):
+            with suppress(UnfitError):
+                return of_json(cell)
+        found = fit_text(cell, held)
+        if found is None:
+            raise UnfitError(cell, type_)
+        return of_value(found)
+
+    return fit_cell
 
 
 def _python_fitter(definitions: Definitions, type_: Type) -> Fitter:
@@ -288,8 +334,10 @@ def _option_fitter(definitions: Definitions, type_: NamedType, of: _Maker, *, ta
     nothing = construct(none.cls, (0,))
     inner = definitions.keep(of, type_.arguments[0])
 
+    takes_nan = isinstance(plain_type(held_as(type_.arguments[0], definitions)), FloatType)
+
     def fit_option(value: Any) -> Any:
-        if value is None:
+        if value is None or is_missing(value) or (isinstance(value, float) and value != value and not takes_nan):
             return nothing
         if isinstance(value, none.cls | some.cls) or (tagged and isinstance(value, Mapping) and "tag" in value):
             return as_union(value)

@@ -13,7 +13,8 @@
 The text formats may also be compressed (`.csv.gz`, `.csv.zst`; RDF only `.gz`). A first line whose cells are the column
 names, in any order, is a header of a CSV or TSV file (`headers` has the details). Text is UTF-8. A number, a Boolean or
 a text, such as an `istring` or a `time::Date`, is plain text in a cell; a value of any other type is JSON there
-(`[1, 2]`, `{"tag": "Circle", "r": 2}`, `null` for the `None` of an `Option`, for which an empty cell will also do).
+(`[1, 2]`, `{"tag": "Circle", "r": 2}`). The `None` of an `Option` is an empty cell without quotes, or `null`; other
+values of an `Option` are written as those of its type, or as JSON where that would be read as `None`.
 `rules/schema` has the types in Parquet, `io/to_python.py` the forms in JSON.
 
 A relation without columns has the line `()` in a CSV, TSV or facts file when it holds, `{}` in JSON Lines, and in

@@ -2,7 +2,7 @@
 
 | header | meaning |
 | --- | --- |
-| `exact` | the cells are the names of the columns, in any order; otherwise the line is a row |
+| `exact` | the cells are the names of the columns, in any order; otherwise the line is a row. Options may be missing |
 | `detect` | the same, also in other capitals (`Src,Dst`); or cells that do not fit the types above a line that does |
 | `name` | there is a header, with the names of the columns |
 | `position` | there is a header, whose names do not count |
@@ -27,6 +27,7 @@ from tidelog.io.fit import cell_fitter
 from tidelog.io.tables import columns_help
 from tidelog.io.values import UnfitError
 from tidelog.rules.ir import Relation
+from tidelog.rules.schema.arrow import is_option
 from tidelog.values import Definitions
 
 WAYS = ("detect", "name", "position", "none")
@@ -68,13 +69,13 @@ def find_header(
     declared = tuple(column.name for column in relation.columns)
     if way == "none":
         return Header(declared, "none")
-    if sorted(first) == sorted(declared) and way != "position":
+    if names_columns(first, relation) and way != "position":
         return Header(tuple(first), "name")
     if way == "exact":
         return Header(declared, "none")
     if way == "position":
         return _by_position(path, first, relation, "")
-    by_capitals = _in_other_capitals(first, declared)
+    by_capitals = _in_other_capitals(first, relation)
     if by_capitals is not None:
         return Header(by_capitals, "name")
     shown = ",".join(first)
@@ -101,11 +102,23 @@ def _by_position(path: Path, first: Sequence[str], relation: Relation, note: str
     return Header(declared, "position", note)
 
 
-def _in_other_capitals(first: Sequence[str], declared: Sequence[str]) -> tuple[str, ...] | None:
+def needed_names(relation: Relation) -> list[str]:
+    """Returns the columns that a header must name: all but those of an `Option`, unless there are no others."""
+    declared = [column.name for column in relation.columns]
+    return [column.name for column in relation.columns if not is_option(column.type)] or declared
+
+
+def names_columns(cells: Sequence[str], relation: Relation) -> bool:
+    """True if the cells are distinct names of columns, with all that are needed."""
+    declared, found = {column.name for column in relation.columns}, set(cells)
+    return len(found) == len(cells) and set(needed_names(relation)) <= found <= declared
+
+
+def _in_other_capitals(first: Sequence[str], relation: Relation) -> tuple[str, ...] | None:
     """Returns the columns that the cells name in other capitals, or with blanks around them; None if they do not."""
-    by_name = {name.casefold(): name for name in declared}
+    by_name = {column.name.casefold(): column.name for column in relation.columns}
     found = tuple(by_name.get(cell.strip().casefold(), "") for cell in first)
-    return found if len(by_name) == len(declared) and sorted(found) == sorted(declared) else None
+    return found if len(by_name) == len(relation.columns) and names_columns(found, relation) else None
 
 
 def _fits(cells: Sequence[str], relation: Relation, definitions: Definitions) -> bool:
@@ -113,7 +126,7 @@ def _fits(cells: Sequence[str], relation: Relation, definitions: Definitions) ->
         return False
     try:
         for cell, column in zip(cells, relation.columns):
-            cell_fitter(column.type, definitions)(cell)
+            cell_fitter(column.type, definitions)(cell or None)
     except UnfitError:
         return False
     return True
@@ -122,7 +135,7 @@ def _fits(cells: Sequence[str], relation: Relation, definitions: Definitions) ->
 def _other_names(path: Path, first: Sequence[str], relation: Relation) -> DataError:
     declared = [column.name for column in relation.columns]
     unknown = [cell for cell in first if cell not in declared]
-    missing = [name for name in declared if name not in first]
+    missing = [name for name in needed_names(relation) if name not in first]
     what = f"the header has {listed(unknown[:1])}, which is no column of `{relation.name}`"
     if not unknown:
         lacks = f"the header lacks the column `{missing[0]}` of `{relation.name}`"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.bad_rows import BadRecord
-from tidelog.io.fit import cell_fitter
+from tidelog.io.fit import cell_fitter, fitter
 from tidelog.io.tables import columns_help
 from tidelog.io.text import TextFile
 from tidelog.io.values import Row, UnfitError, misfit
@@ -32,25 +32,30 @@ def locate(file: TextFile, relation: Relation, definitions: Definitions) -> Data
 def checked_records(file: TextFile, relation: Relation, definitions: Definitions) -> Iterator[Row | BadRecord]:
     """Yields every record, in the number and order of Arrow's reader. Raises DataError as `TextFile.records` does."""
     by_name = {column.name: place for place, column in enumerate(relation.columns)}
-    fitters = [cell_fitter(relation.columns[by_name[name]].type, definitions) for name in file.names]
+    fitters = [cell_fitter(relation.columns[by_name[name]].type, definitions, file.nulls) for name in file.names]
+    absent = {
+        place: fitter(column.type, definitions)(None)
+        for place, column in enumerate(relation.columns)
+        if column.name not in file.names
+    }
     places = [by_name[name] for name in file.names]
     # In a plain file of one text, an empty line is the empty text.
     is_text = file.format.plain and len(places) == 1 and isinstance(relation.columns[0].type, StringType)
     for line, found in file.records():
-        record = [""] if not found and is_text else found
+        record: list[str | None] = [""] if not found and is_text else found
         if not record:
             continue
         if len(record) != len(places):
             at = f"{file.path}:{line}:{min(len(record), len(places)) + 1}"
             yield BadRecord(at, _text(file, record), _wrong_length(at, file, relation, len(record)))
             continue
-        values = [None] * len(places)
+        values = [absent.get(place) for place in range(len(relation.columns))]
         for number, (text, place, fit) in enumerate(zip(record, places, fitters), 1):
             try:
                 values[place] = fit(text)
             except UnfitError as error:
-                is_unicode = _is_unicode(text)
-                if error.value is text:
+                is_unicode = text is None or _is_unicode(text)
+                if text is not None and error.value is text:
                     error.value = _printable(text)
                 if not is_unicode:
                     error.reason = "the file is not UTF-8 text"
@@ -77,8 +82,8 @@ def _header_help(help_: str | None, relation: Relation, delimiter: str) -> str:
     return f"{help_}; {header}" if help_ else header
 
 
-def _text(file: TextFile, record: list[str]) -> str:
-    return _printable((file.format.delimiter or ",").join(record))
+def _text(file: TextFile, record: list[str | None]) -> str:
+    return _printable((file.format.delimiter or ",").join(cell or "" for cell in record))
 
 
 def _wrong_length(place: str, file: TextFile, relation: Relation, found: int) -> DataError:

@@ -27,7 +27,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io import formats
 from tidelog.io.bad_rows import BadRecord, BadRows
-from tidelog.io.fit import cell_fitter
+from tidelog.io.fit import EMPTY_CELL, cell_fitter
 from tidelog.io.headers import Header
 from tidelog.io.json_lines import read_json_lines
 from tidelog.io.locate_bad_rows import checked_records, locate
@@ -64,13 +64,14 @@ def read_batches(
     *,
     header: str = "exact",
     tell_header: Callable[[Header], None] | None = None,
+    nulls: frozenset[str] = EMPTY_CELL,
 ) -> Iterator[Batch]:
     """Yields the rows of the file, in batches. Rows that do not fit go to `bad`, which raises by default.
 
     The name of the file tells its format, unless `format_` does. `header` says how the first line of a CSV or TSV file
     is read (`headers`), and `tell_header` is called with what it was taken for; with `position`, the columns of a
-    Parquet or Arrow file count by position, too. Raises DataError (E502 to E507), for a bad cell with file, line and
-    column.
+    Parquet or Arrow file count by position, too. `nulls` are the cells of a text file that are null in the column of an
+    `Option`. Raises DataError (E502 to E507), for a bad cell with file, line and column.
     """
     bad = bad or BadRows()
     if format_ is None:
@@ -95,7 +96,7 @@ def read_batches(
         elif not relation.columns:
             yield from _read_nullary(path, relation, bad)
         else:
-            file = open_text_file(path, relation, format_, definitions, header)
+            file = open_text_file(path, relation, format_, definitions, header, nulls)
             if tell_header is not None and not format_.plain:
                 tell_header(file.header)
             yield from _read_text(file, relation, definitions, bad)
@@ -131,7 +132,7 @@ def _read_text(file: TextFile, relation: Relation, definitions: Definitions, bad
         with _open_batches(file, relation) as batches:
             for batch in batches:
                 last = pa.Table.from_batches([batch])
-                yield _checked(last, relation, definitions)
+                yield _checked(last, relation, definitions, file.nulls)
                 done += last.num_rows
     except (pa.ArrowInvalid, UnfitError) as error:
         if bad.skip:
@@ -180,10 +181,13 @@ def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamin
         convert_options=pyarrow.csv.ConvertOptions(
             column_types={column.name: _cell_type(column.type) for column in relation.columns},
             include_columns=[column.name for column in relation.columns],
-            null_values=[],
+            include_missing_columns=True,
+            # An empty cell without quotes is null; `_checked_column` says for each column what that means.
+            null_values=[""],
             true_values=["true"],
             false_values=["false"],
-            strings_can_be_null=False,
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
         ),
     )
 
@@ -193,9 +197,9 @@ def _cell_type(type_: Type) -> pa.DataType:
     return arrow_type(type_) if is_plain(type_) else pa.string()
 
 
-def _checked(table: pa.Table, relation: Relation, definitions: Definitions) -> Batch:
+def _checked(table: pa.Table, relation: Relation, definitions: Definitions, nulls: frozenset[str]) -> Batch:
     """Checks a batch for errors that Arrow cannot find, such as declared widths. Raises UnfitError for some value."""
-    arrays = [_checked_column(table.column(column.name), column, definitions) for column in relation.columns]
+    arrays = [_checked_column(table.column(column.name), column, definitions, nulls) for column in relation.columns]
     if is_plain_relation(relation):
         return pa.Table.from_arrays(arrays, schema=arrow_schema(relation))
     columns = [
@@ -205,16 +209,20 @@ def _checked(table: pa.Table, relation: Relation, definitions: Definitions) -> B
     return list(zip(*columns, strict=True))
 
 
-def _checked_column(array: pa.ChunkedArray, column: Column, definitions: Definitions) -> Any:
+def _checked_column(array: pa.ChunkedArray, column: Column, definitions: Definitions, nulls: frozenset[str]) -> Any:
     """Returns a plain column as an array of its type, another one as a list of values."""
     type_ = column.type
+    if is_plain(type_) and array.null_count:
+        if not isinstance(type_, StringType):
+            raise UnfitError(None, type_)
+        return pc.fill_null(array, "")
     if isinstance(type_, FloatType):
         return pc.add(array, pa.scalar(0, array.type))  # -0.0 becomes 0.0
     if is_plain(type_) and (isinstance(type_, StringType) or arrow_type(type_) != pa.string()):
         if out_of_range(array, type_):
             raise UnfitError(None, type_)
         return array
-    fit = cell_fitter(type_, definitions)
+    fit = cell_fitter(type_, definitions, nulls)
     values = [fit(text) for text in array.to_pylist()]
     if not is_plain(type_):
         return values

@@ -2,10 +2,10 @@
 
 A row is a tuple or a list with one value per column, or a dict by column name, or a record with the columns as fields
 (`records`), or the relation's own struct (`program.types.Edge("a", "b")`). A named tuple is read by name when one of
-its fields has the name of a column, else by position. For a relation of one column a bare value will do. Where that
-column is not plain, a list or a dict could be either: there a tuple of one item and a dict or a record with nothing but
-the column's name are rows, and everything else is the value. An array of NumPy or Arrow is the list of its items. Data
-that is already a table goes through `tables`.
+its fields has the name of a column, else by position. By name, columns of an `Option` may be missing: they are null.
+For a relation of one column a bare value will do. Where that column is not plain, a list or a dict could be either:
+there a tuple of one item and a dict or a record with nothing but the column's name are rows, and everything else is the
+value. An array of NumPy or Arrow is the list of its items. Data that is already a table goes through `tables`.
 
 All rows are checked before any is used: a call either takes all of its rows or raises a DataError that names relation,
 row, column, value and type. Rows are counted from 1.
@@ -36,6 +36,7 @@ from tidelog.rules.schema.arrow import (
     arrow_schema,
     arrow_type,
     empty_rows,
+    is_option,
     is_plain,
     is_plain_relation,
     with_plain_columns,
@@ -185,14 +186,16 @@ def _named(row: Any, relation: Relation) -> Mapping[Any, Any] | None:
 
 def _cells_by_name(row: Mapping[Any, Any], relation: Relation, place: str, noun: str) -> Sequence[Any]:
     names = [column.name for column in relation.columns]
-    missing = [name for name in names if name not in row]
+    missing = [column for column in relation.columns if column.name not in row]
+    needed = [column.name for column in missing if not is_option(column.type)]
     if len(row) != len(names) - len(missing):
         unknown = next(key for key in row if key not in names)
         message = f"has a {noun} {quoted(unknown)}, which is no column"
-        raise _bad_row(message, Code.WRONG_COLUMNS, relation, place, columns_help(relation, str(unknown), missing))
-    if missing:
-        raise _bad_row(f"lacks the column `{missing[0]}`", Code.WRONG_COLUMNS, relation, place)
-    return [row[name] for name in names]
+        meant = [column.name for column in missing]
+        raise _bad_row(message, Code.WRONG_COLUMNS, relation, place, columns_help(relation, str(unknown), meant))
+    if needed:
+        raise _bad_row(f"lacks the column `{needed[0]}`", Code.WRONG_COLUMNS, relation, place)
+    return [row.get(name) for name in names]
 
 
 def _bad_row(message: str, code: Code, relation: Relation, place: str, help: str | None = None) -> DataError:

@@ -31,13 +31,25 @@ from tidelog.rules.ir import Column, Relation
 from tidelog.rules.schema.arrow import (
     arrow_schema,
     arrow_type,
+    inside_option,
+    is_option,
     is_plain,
     is_plain_relation,
+    plain_type,
     python_column,
     with_plain_columns,
 )
 from tidelog.rules.schema.stored import is_wide
-from tidelog.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type, integer_range
+from tidelog.types import (
+    BigIntType,
+    BitType,
+    BoolType,
+    FloatType,
+    SignedType,
+    StringType,
+    Type,
+    integer_range,
+)
 from tidelog.values import Definitions
 from tidelog.values.text import integer_text
 
@@ -155,6 +167,7 @@ def fit_table_rows(
     relation = with_plain_columns(relation)
     _check_names([*table.column_names, *objects], relation)
     columns: list[list[Value]] = []
+    count = table.num_rows if table.num_columns else len(next(iter(objects.values()), ()))
     for column in relation.columns:
         if column.name in objects:
             columns.append(fit_values(objects[column.name], column, relation, definitions, place, wire=True))
@@ -162,19 +175,25 @@ def fit_table_rows(
             fitted = _fit_column(table.column(column.name), column, relation, place)
             columns.append(python_column(fitted, column.type))
         else:
-            values = table.column(column.name).to_pylist()
+            is_given = column.name in table.column_names
+            values = table.column(column.name).to_pylist() if is_given else [None] * count
             columns.append(fit_values(values, column, relation, definitions, place, wire=True))
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 
 def _object_columns(frame: Any, relation: Relation) -> dict[str, list[Any]]:
     """Returns the columns of a pandas frame that hold Python objects for values that are not plain."""
-    nested = {column.name for column in relation.columns if not is_plain(column.type)}
-    return {
+    nested = {column.name: column.type for column in relation.columns if not is_plain(column.type)}
+    found = {
         str(name): frame[name].tolist()
         for name in frame.columns
         if name in nested and getattr(frame[name], "dtype", None) == np.dtype(object)
     }
+    for name, values in found.items():
+        if is_option(nested[name]):
+            # To pandas NaN is a missing value, also where the others are floats.
+            found[name] = [None if isinstance(value, float) and value != value else value for value in values]
+    return found
 
 
 def fit_values(
@@ -215,15 +234,16 @@ def _check_names(names: list[str], relation: Relation) -> None:
         raise DataError(f"rows for `{relation.name}` have two columns named `{twice}`", code=Code.WRONG_COLUMNS)
     unknown = [name for name in names if name not in declared]
     missing = [name for name in declared if name not in names]
+    needed = [each.name for each in relation.columns if each.name in missing and not is_option(each.type)]
     if unknown:
         raise DataError(
             f"rows for `{relation.name}` have a column `{unknown[0]}`, which the relation does not have",
             code=Code.WRONG_COLUMNS,
             help=columns_help(relation, unknown[0], missing),
         )
-    if missing:
+    if needed:
         raise DataError(
-            f"rows for `{relation.name}` lack the column `{missing[0]}`",
+            f"rows for `{relation.name}` lack the column `{needed[0]}`",
             code=Code.WRONG_COLUMNS,
             help=columns_help(relation),
         )
@@ -327,11 +347,27 @@ def _from_pandas(frame: Any, relation: Relation) -> pa.Table:
 
     table = pa.Table.from_pandas(frame, preserve_index=False)
     floats = {column.name for column in relation.columns if isinstance(column.type, FloatType)}
+    integers = {column.name for column in relation.columns if _is_option_of_integers(column.type)}
     for place, name in enumerate(table.column_names):
         if name in floats and pa.types.is_floating(table.column(place).type) and table.column(place).null_count:
             # To Arrow the NaN of pandas is null, but NaN is a number to us.
             table = table.set_column(place, name, pc.fill_null(table.column(place), float("nan")))
+        elif name in integers and pa.types.is_floating(table.column(place).type):
+            table = table.set_column(place, name, _whole_numbers(table.column(place)))
     return table
+
+
+def _is_option_of_integers(type_: Type) -> bool:
+    inner = inside_option(type_)
+    return inner is not None and isinstance(plain_type(inner), BitType | SignedType | BigIntType)
+
+
+def _whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Returns floats as the integers that they were before pandas put a missing value between them, if all are."""
+    import pyarrow.compute as pc
+
+    is_exact = pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), float(1 << 53)))
+    return column.cast(pa.int64()) if pc.all(is_exact, min_count=0).as_py() else column
 
 
 def _is_series(rows: object) -> bool:

@@ -58,6 +58,13 @@ class UnfitError(Exception):
         return self
 
 
+def is_missing(value: object) -> bool:
+    """True for the missing values of pandas, `NA` and `NaT`, and for NumPy's `NaT`; pandas need not be installed."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
 def fit(value: object, type_: Type) -> Value | None:
     """Converts a value to the Python value of a plain type; None when it does not fit."""
     match type_:
@@ -114,7 +121,10 @@ def misfit(place: str, relation: Relation, column: Column, unfit: object) -> Dat
     """Makes the error for a value, or for an UnfitError about a part of one; `place` is `row 3` or `edge.csv:17:2`."""
     if not isinstance(unfit, UnfitError):
         unfit = UnfitError(unfit, column.type)
-    return _refusal(f"{place}, column `{column.name}` of `{relation.name}`", unfit)
+    if is_missing(unfit.value):
+        unfit.value = None
+    remedy = f"leave such rows out, or declare the column `{column.name}: Option<{column.type}>`"
+    return _refusal(f"{place}, column `{column.name}` of `{relation.name}`", unfit, None if unfit.path else remedy)
 
 
 def key_misfit(relation: Relation, unfit: UnfitError) -> DataError:
@@ -127,14 +137,14 @@ def parameter_misfit(name: str, unfit: UnfitError) -> DataError:
     return _refusal(f"the parameter `{name}`", unfit)
 
 
-def _refusal(where: str, unfit: UnfitError) -> DataError:
+def _refusal(where: str, unfit: UnfitError, for_null: str | None = None) -> DataError:
     value, type_ = unfit.value, unfit.type
     where += f", at `{unfit.path}`" if unfit.path else ""
     if value is None:
         return DataError(
             f"{where}: null where a {wanted(type_)} is wanted",
             code=Code.NULL_VALUE,
-            help="leave such rows out, or declare the column with `Option<...>`",
+            help=for_null or f"declare it `Option<{type_}>`, or give a value",
         )
     shown = f"`{quoted(value)}`"
     kind = "" if isinstance(value, str | int | float) else f" ({type(value).__name__})"

@@ -1,17 +1,19 @@
 """A relation's rows → a file, in value order, so that equal relations make equal files.
 
 A file appears whole or not at all: it is written under another name and renamed. Text cells are quoted only where
-necessary (a delimiter, a quote or a line end inside; the empty string in a column of its own).
+necessary (a delimiter, a quote or a line end inside; the empty string in a column of its own, or in an `Option`, where
+a cell without anything is null).
 """
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,13 +39,15 @@ from tidelog.io.json_lines import write_json_lines
 from tidelog.io.replace_file import replacing, writing
 from tidelog.io.rows import Batch
 from tidelog.io.sort import sort_by_value, sort_rows
-from tidelog.io.to_python import arrow_form, json_text, rows_to_table
+from tidelog.io.to_python import Form, arrow_form, dump_json, json_text, rows_to_table
 from tidelog.io.values import Row
 from tidelog.rules.ir import Column, Relation
 from tidelog.rules.schema.arrow import (
-    arrow_schema,
     arrow_type,
     held_as,
+    inside_option,
+    is_nullable,
+    is_option,
     is_plain,
     plain_type,
     table_to_rows,
@@ -53,9 +57,10 @@ from tidelog.types import STRING, BoolType, StringType
 from tidelog.values import Definitions
 
 _ROWS_AT_ONCE = 100_000
+_UNFIT_FOR_PLAIN = re.compile("[\t\r\n]")
 
 
-def write_file(batch: Batch, relation: Relation, definitions: Definitions, path: Path) -> None:
+def write_file(batch: Batch, relation: Relation, definitions: Definitions, path: Path, null: str = "") -> None:
     """Writes rows as `write_batch` does, in the format of the file's name, compressed if the name says so.
 
     Raises UsageError for a name that tells no format, and for a file that cannot be written.
@@ -68,11 +73,13 @@ def write_file(batch: Batch, relation: Relation, definitions: Definitions, path:
             help=f"use {endings()}",
         )
     with writing(path):
-        write_batch(batch, relation, definitions, path, named[1])
+        write_batch(batch, relation, definitions, path, named[1], null)
 
 
-def write_batch(batch: Batch, relation: Relation, definitions: Definitions, path: Path, format_: Format) -> None:
-    """Writes rows: a table with the schema of a plain relation, or a list of rows of any.
+def write_batch(
+    batch: Batch, relation: Relation, definitions: Definitions, path: Path, format_: Format, null: str = ""
+) -> None:
+    """Writes rows: a table with the schema of a plain relation, or a list of rows of any. `null` is the cell for null.
 
     An OSError leaves the old file, if any, as it was. Raises UsageError where a column holds functions.
     """
@@ -89,10 +96,12 @@ def write_batch(batch: Batch, relation: Relation, definitions: Definitions, path
         elif format_ is ARROW:
             _write_arrow(_sorted_table(batch, relation, definitions), file)
         elif isinstance(batch, list):
-            table, cells = _as_cells(sort_rows(batch), relation, definitions)
-            file.writelines(_lines(table, cells, format_))
+            table, cells = _as_cells(sort_rows(batch), relation, definitions, _Null(null, format_))
+            optional = [is_option(column.type) for column in relation.columns]
+            file.writelines(_lines(table, cells, format_, optional, null))
         else:
-            file.writelines(_lines(sort_by_value(batch, relation), relation, format_))
+            optional = [False] * len(relation.columns)
+            file.writelines(_lines(sort_by_value(batch, relation), relation, format_, optional, null))
 
 
 @contextmanager
@@ -121,12 +130,42 @@ def _sorted_table(batch: Batch, relation: Relation, definitions: Definitions) ->
     return sort_by_value(batch, relation)
 
 
-def _as_cells(rows: list[Row], relation: Relation, definitions: Definitions) -> tuple[pa.Table, Relation]:
-    """Returns the rows with plain values in all columns, and the relation that has such columns."""
+@dataclass(frozen=True, slots=True)
+class _Null:
+    """How null is written to a file of this format; a text that would be read as null is written as JSON."""
+
+    text: str
+    format: Format
+
+    def escaped(self, form: Form) -> Form:
+        """Returns the form of texts of an `Option`: themselves, or JSON where the cell would be read as another."""
+
+        def escape(value: Any) -> Any:
+            text = form(value)
+            if text is None:
+                return None
+            is_other = text.startswith('"') or text in ("null", self.text or "null")
+            return dump_json(text) if is_other or (self.format.plain and _UNFIT_FOR_PLAIN.search(text)) else text
+
+        return escape
+
+
+def _as_cells(rows: list[Row], relation: Relation, definitions: Definitions, null: _Null) -> tuple[pa.Table, Relation]:
+    """Returns the rows with plain values, or null, in all columns, and the relation that has such columns."""
     columns, forms = [], []
     for column in relation.columns:
         held = held_as(column.type, definitions)
-        if is_plain(held):
+        value = inside_option(column.type)
+        if value is not None and is_nullable(column.type, definitions):
+            inner = plain_type(held_as(value, definitions))
+            form = arrow_form(column.type, definitions)
+            if not is_plain(inner):
+                form = _or_null(json_text(column.type, definitions))
+            elif isinstance(inner, StringType):
+                form = null.escaped(form)
+            columns.append(Column(column.name, inner if is_plain(inner) else STRING))
+            forms.append(form)
+        elif is_plain(held):
             columns.append(Column(column.name, plain_type(held)))
             forms.append(arrow_form(column.type, definitions))
         else:
@@ -134,10 +173,17 @@ def _as_cells(rows: list[Row], relation: Relation, definitions: Definitions) -> 
             forms.append(json_text(column.type, definitions))
     flat = replace(relation, columns=tuple(columns))
     cells = [pa.array([form(row[i]) for row in rows], arrow_type(flat.columns[i].type)) for i, form in enumerate(forms)]
-    return pa.Table.from_arrays(cells, schema=arrow_schema(flat)), flat
+    return pa.table(cells, names=[column.name for column in flat.columns]), flat
 
 
-def _lines(table: pa.Table, relation: Relation, format_: Format) -> Iterator[bytes]:
+def _or_null(form: Form) -> Form:
+    """Returns the JSON text of a value, or None for null."""
+    return lambda value: None if (text := form(value)) == "null" else text
+
+
+def _lines(
+    table: pa.Table, relation: Relation, format_: Format, optional: Sequence[bool], null: str
+) -> Iterator[bytes]:
     delimiter = format_.delimiter or ","
     if not format_.plain:
         yield f"{delimiter.join(column.name for column in relation.columns)}\n".encode()
@@ -147,8 +193,16 @@ def _lines(table: pa.Table, relation: Relation, format_: Format) -> Iterator[byt
             cells = [_plain_cells(array, each) for array, each in zip(batch.columns, cells)]
         elif len(cells) == 1:
             cells[0] = pc.if_else(pc.equal(cells[0], ""), '""', cells[0])
+        # An empty line is no row.
+        nothing = null or ("null" if len(cells) == 1 else "")
+        cells = [_with_null(each, nothing) if is_optional else each for each, is_optional in zip(cells, optional)]
         lines = pc.binary_join_element_wise(*cells, delimiter)
         yield "\n".join(lines.to_pylist()).encode() + b"\n"
+
+
+def _with_null(cells: pa.Array, null: str) -> pa.Array:
+    """Returns the cells of an `Option`: null as it is written, and the empty text in quotes."""
+    return pc.fill_null(pc.if_else(pc.equal(cells, ""), '""', cells), null)
 
 
 def _cells(array: pa.Array, column: Column, delimiter: str) -> pa.Array:

@@ -14,7 +14,7 @@ Columns that the relation does not have are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -31,9 +31,9 @@ from tidelog.io.tables import columns_help
 from tidelog.io.values import Row, UnfitError, misfit, quoted
 from tidelog.pipeline.batch import Records
 from tidelog.pipeline.records import Record
-from tidelog.pipeline.settings import Feed
+from tidelog.pipeline.settings import NULL_OPTION, Feed
 from tidelog.rules.ir import Kind, Relation
-from tidelog.rules.schema.arrow import is_nullable, with_plain_columns
+from tidelog.rules.schema.arrow import is_option, with_plain_columns
 from tidelog.values import Definitions
 
 
@@ -85,11 +85,10 @@ class OperationReader:
         self._feed = feed
         self._relation = with_plain_columns(relation)
         self._key = [i for name in feed.key for i, column in enumerate(relation.columns) if column.name == name]
-        self._cells: list[Callable[[str], Any]] = [
-            cell_fitter(column.type, definitions) for column in self._relation.columns
-        ]
+        nulls = frozenset([feed.place.options.get(NULL_OPTION, "")])
+        self._cells = [cell_fitter(column.type, definitions, nulls) for column in self._relation.columns]
         self._fitters = [fitter(column.type, definitions, wire=True) for column in self._relation.columns]
-        self._optional = [is_nullable(column.type, definitions) for column in self._relation.columns]
+        self._optional = [is_option(column.type) for column in self._relation.columns]
 
     def read_all(self, records: Records, on_bad: OnBad) -> Iterator[FeedOperation]:
         """Yields the operations of records, and counts the records in `count`. Calls `on_bad`, which may raise, for a
@@ -185,7 +184,7 @@ class OperationReader:
         if isinstance(value, Decimal) and value == value.to_integral_value():
             value = int(value)  # Spark has no other type for all of `u64`
         try:
-            if record.is_text and isinstance(value, str):
+            if record.is_text and (value is None or isinstance(value, str)):
                 return self._cells[place](value)
             return self._fitters[place](value)
         except UnfitError as error:

@@ -23,7 +23,16 @@ from tidelog.diagnostics.spans import Source, Span
 from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
 from tidelog.pipeline.addresses import on_this_machine, resolve
-from tidelog.pipeline.settings import FILE_FORMATS, FILES_PER_BATCH, Feed, Output, Place, Settings, Table
+from tidelog.pipeline.settings import (
+    FILE_FORMATS,
+    FILES_PER_BATCH,
+    NULL_OPTION,
+    Feed,
+    Output,
+    Place,
+    Settings,
+    Table,
+)
 from tidelog.pipeline.toml_spans import Name, TomlSpans, toml_spans
 
 ENGINES = ("local", "spark")
@@ -31,7 +40,7 @@ OPERATIONS = "op"
 _MODES = ("changes", "snapshot")
 _ENVELOPES = ("debezium",)
 _FLAT = ("csv", "tsv", "facts")
-_LOCAL_OPTIONS = ("header", "sep", FILES_PER_BATCH)
+_LOCAL_OPTIONS = ("header", "sep", NULL_OPTION, FILES_PER_BATCH)
 _WITHOUT_PATH = re.compile(r"(?!(csv|json|jsonl|parquet|tsv|facts|orc|text|avro|xml)$)")
 _AT = re.compile(r"\(at line (\d+), column (\d+)\)|\(at end of document\)")
 

@@ -16,6 +16,8 @@ FILE_FORMATS = ("csv", "json", "jsonl", "parquet", "tsv", "facts")
 """The formats of the local engine; `json` is JSON Lines there, as it is on Spark."""
 
 FILES_PER_BATCH = "maxFilesPerTrigger"
+NULL_OPTION = "nullValue"
+"""The cell of a text file that is null in a column of an `Option`; Spark's name for it."""
 
 
 @dataclass(frozen=True, slots=True)

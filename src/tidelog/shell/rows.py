@@ -115,8 +115,14 @@ class Rows:
         return _read(self._reader.value, record, key.expression.type, f"{_named(relation)}, primary key", "field")
 
     def change(self, relation: Relation, old: Any, record: Record) -> Any:
-        """Returns the value of a row with the changes of a record; raises DataError if it does not fit."""
+        """Returns the value of a row, `old` as users get it, with the changes of a record.
+
+        Raises DataError if those do not fit.
+        """
+        from tidelog.io.fit import fitter  # not before: the first command needs no table library
+
         assert relation.value is not None
+        old = fitter(relation.value, self._definitions)(old)
 
         def changed(record: Record, type_: Type) -> Any:
             return mutate(old, record, type_, self._reader)

@@ -260,13 +260,13 @@ class Shell:
         for name in changes:
             self._seen.add(name)
             if self.rows.relations[name].kind is Kind.STREAM:
-                for row, weight in changes[name]:
+                for row, weight in changes[name]._canonical_weights():
                     self._streamed[name][row] += weight
 
     def _show_changes(self, changes: Changes) -> None:
         for name in sorted(changes):
-            relation = self.rows.relations[name]
-            lines = [f"{self.rows.text(relation, row)}: {weight:+}\n" for row, weight in changes[name]]
+            relation, weights = self.rows.relations[name], changes[name]._canonical_weights()
+            lines = [f"{self.rows.text(relation, row)}: {weight:+}\n" for row, weight in weights]
             self._out.write(f"{name}:\n{''.join(lines)}")
 
     def _dump_all(self) -> None:
@@ -284,7 +284,7 @@ class Shell:
         if relation.kind is Kind.STREAM:
             weights = sorted(self._streamed[relation.name].items())
         elif self._opened is not None:
-            weights = self._opened.relation(relation.name).weights()
+            weights = self._opened.relation(relation.name)._canonical_weights()
         else:
             weights = []
         for row, weight in weights:
@@ -296,9 +296,9 @@ class Shell:
         found: Sequence[Row]
         if isinstance(command, commands.QueryIndex):
             key = self.rows.index_key(index, command.arguments, command.place)
-            found = self._database().query_index(index.name, key)
+            found = self._database()._canonical_index(index.name, key)
         else:
-            found = self._database().dump_index(index.name)
+            found = self._database()._canonical_index(index.name)
         relation = self.rows.relations[index.target]
         self._out.writelines(f"{self.rows.text(relation, row)}\n" for row in found)
 

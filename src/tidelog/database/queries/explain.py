@@ -24,6 +24,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.proof import Origin, Proof, Proved
 from tidelog.io.to_python import dump_json, json_form
+from tidelog.io.user_values import user_rows, user_values
 from tidelog.rules.ir import Kind, Positive, RuleProgram, Transform
 from tidelog.rules.variables import variable_types
 
@@ -157,6 +158,7 @@ class _Explaining:
             if number == 0 or hidden_kind(program, proved.relation) not in ("inspect", "total")
         ]
         self._numbers = {number: place for place, number in enumerate(kept)}
+        self._rows = [proof.rows[number].row for number in kept]
 
     def run(self) -> Explanation:
         steps = tuple(self._step(number) for number in self._numbers)
@@ -170,16 +172,20 @@ class _Explaining:
         return Step(
             self._numbers[number],
             proved.relation,
-            proved.row,
+            self._given(proved),
             self._describe.row(proved.relation, proved.row, _member_count(proved)) + self._behind(proved),
             proved.origin.value,
             rule_text(rule) if rule is not None and shown else None,
             str(rule.span) if rule is not None and shown else None,
-            {name: value for name, value in proved.values.items() if "#" not in name},
+            _bindings(proved, self._program),
             tuple(self._premises(proved)),
             proved.derivations,
             proved.weight,
         )
+
+    def _given(self, proved: Proved) -> Row:
+        relation = self._program.relations[proved.relation]
+        return user_rows([proved.row], relation, self._program.functions.definitions)[0]
 
     def _behind(self, proved: Proved) -> str:
         """Returns the remark behind a row: its transformer, or a weight other than 1."""
@@ -218,13 +224,20 @@ class _Explaining:
         columns = self._program.relations[step.relation].columns
         definitions = self._program.functions.definitions
         forms = []
-        for value, column in zip(step.row, columns, strict=True):
+        for value, column in zip(self._rows[step.number], columns, strict=True):
             try:
                 forms.append(json_form(column.type, definitions)(value))
             except UsageError:
                 # A function, or a group of them, has no form of its own.
                 forms.append(self._describe.value(value, column.type))
         return forms
+
+
+def _bindings(proved: Proved, program: RuleProgram) -> Mapping[str, Any]:
+    shown = {name: value for name, value in proved.values.items() if "#" not in name}
+    if proved.rule is None or not shown:
+        return shown
+    return user_values(shown, variable_types(proved.rule), program.functions.definitions)
 
 
 def _member_count(proved: Proved) -> int:

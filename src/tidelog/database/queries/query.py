@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from tidelog.diagnostics.wording import listed
 from tidelog.io.fit import fitter
 from tidelog.io.sort import sort_rows
 from tidelog.io.to_python import dump_json, json_form, rows_to_table
+from tidelog.io.user_values import user_rows
 from tidelog.io.values import Row, UnfitError, parameter_misfit
 from tidelog.io.write import write_file
 from tidelog.rules.ir import Relation, RuleProgram
@@ -43,18 +45,23 @@ class Answer(Tabular):
     without the names of its columns.
 
     `columns` are the names of the query's variables, in the order in which they are bound. `is_cut` is true if the
-    search ended at the `limit` of the query, so that there may be more rows.
+    search ended at the `limit` of the query, so that there may be more rows. An `Option` is None or the bare value.
     """
 
     def __init__(self, relation: Relation, rows: list[Row], definitions: Definitions, is_cut: bool = False) -> None:
         self.columns = tuple(column.name for column in relation.columns)
-        self.rows = rows
+        self._canonical = rows
         self.is_cut = is_cut
         self._relation = relation
         self._definitions = definitions
 
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The rows as tuples."""
+        return user_rows(self._canonical, self._relation, self._definitions)
+
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._canonical)
 
     def __getitem__(self, place: Any) -> Any:
         return self.rows[place]
@@ -68,23 +75,26 @@ class Answer(Tabular):
 
     def to_arrow(self) -> pa.Table:
         """Returns the rows as an Arrow table. Raises UsageError for a column of functions."""
-        return rows_to_table(self.rows, self._relation, self._definitions)
+        return rows_to_table(self._canonical, self._relation, self._definitions)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the rows to a file; the ending of its name tells the format, as in `tx.load`."""
-        write_file(self.rows, self._relation, self._definitions, Path(path))
+    def write(self, path: str | os.PathLike[str], *, null: str = "") -> None:
+        """Writes the rows to a file; the ending of its name tells the format, as in `tx.load`.
+
+        `null` is the cell of a text file for null.
+        """
+        write_file(self._canonical, self._relation, self._definitions, Path(path), null)
 
     def to_json(self) -> str:
         """Returns the rows as a JSON array of objects, on one line."""
         forms = [json_form(column.type, self._definitions) for column in self._relation.columns]
         return dump_json(
-            [{name: form(value) for name, form, value in zip(self.columns, forms, row)} for row in self.rows]
+            [{name: form(value) for name, form, value in zip(self.columns, forms, row)} for row in self._canonical]
         )
 
     def to_text(self) -> str:
         """Writes one line for each row, `x = "b", c = 7`; `true` or `false` for a query without variables."""
         if not self.columns:
-            return "true" if self.rows else "false"
+            return "true" if self._canonical else "false"
         return "\n".join(self._lines(""))
 
     def record_lines(self) -> list[str]:
@@ -94,7 +104,10 @@ class Answer(Tabular):
     def _lines(self, mark: str) -> list[str]:
         columns = self._relation.columns
         writers = [(f"{mark}{each.name} = ", record_writer(each.type, self._definitions)) for each in columns]
-        return [", ".join(f"{label}{write(value)}" for (label, write), value in zip(writers, row)) for row in self.rows]
+        return [
+            ", ".join(f"{label}{write(value)}" for (label, write), value in zip(writers, row))
+            for row in self._canonical
+        ]
 
     def __str__(self) -> str:
         return self.to_text()

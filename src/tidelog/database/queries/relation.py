@@ -25,6 +25,7 @@ from tidelog.io.fit import fitter
 from tidelog.io.rows import Batch, to_row
 from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.to_python import rows_to_table
+from tidelog.io.user_values import user_rows, user_weights
 from tidelog.io.values import Row, UnfitError, misfit
 from tidelog.io.write import write_file
 from tidelog.rules.ir import Kind, Relation
@@ -37,7 +38,7 @@ _SORTED_FOR_A_GLANCE = 100_000
 class RelationView(Tabular):
     """The rows of one relation: `rows()`, `len()`, `in`, iteration, and the whole as a table.
 
-    Python rows are in value order; tables are in whatever order is cheapest.
+    Python rows are in value order; tables are in whatever order is cheapest. An `Option` is None or the bare value.
     """
 
     is_read_by_position = True
@@ -50,11 +51,15 @@ class RelationView(Tabular):
     def rows(self) -> list[Row]:
         """Returns all rows, in value order; each row of a multiset that has a positive weight once."""
         if not is_plain_relation(self._relation):
-            return [row for row, weight in self.weights() if weight > 0]
+            return self._given(self._present_rows())
         return table_to_rows(sort_by_value(self.to_arrow(), self._relation), self._relation)
 
     def weights(self) -> list[tuple[Row, int]]:
         """Returns all rows with their weights, in value order. A weight is 1; in a multiset any number but 0."""
+        return user_weights(self._canonical_weights(), self._relation, self._locked.definitions)
+
+    def _canonical_weights(self) -> list[tuple[Row, int]]:
+        """Returns what `weights` does with the values of the language: an `Option` is `Some{…}` or `None{}`."""
         with self._locked.engine() as engine:
             found = engine.rows(self._relation.name)
         return sort_rows(found)
@@ -65,10 +70,14 @@ class RelationView(Tabular):
         The first call with a set of columns makes an index on them, which later epochs keep up to date. Raises
         DataError for a column that is not there, or a value that does not fit.
         """
+        return self._given(self._canonical_lookup(columns))
+
+    def _canonical_lookup(self, columns: Mapping[str, Any]) -> list[Row]:
+        """Returns what `lookup` does with the values of the language: an `Option` is `Some{…}` or `None{}`."""
         places = {column.name: place for place, column in enumerate(self._relation.columns)}
         key = tuple(self._fitted(name, value, places) for name, value in columns.items())
         if not columns:
-            return self.rows()
+            return self._present_rows()
         with self._locked.engine() as engine:
             found = engine.lookup(self._relation.name, tuple(places[name] for name in columns), key)
         return sort_rows(found)
@@ -81,20 +90,21 @@ class RelationView(Tabular):
             found = engine.rows(self._relation.name)
         return rows_to_table([row for row, weight in found if weight > 0], self._relation, self._locked.definitions)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: str | os.PathLike[str], *, null: str = "") -> None:
         """Writes all rows to a file, in value order; the ending of its name tells the format, as in `tx.load`.
 
             db.relation("Reach").write("out.parquet")
 
-        A row of a multiset is written as often as its weight. The file appears whole or not at all. Raises UsageError
-        for a name that tells no format, and for a file that cannot be written.
+        A row of a multiset is written as often as its weight. `null` is the cell of a text file for null. The file
+        appears whole or not at all. Raises UsageError for a name that tells no format, and for a file that cannot be
+        written.
         """
         rows: Batch
         if self._relation.kind is Kind.SET:
-            rows = self.to_arrow() if is_plain_relation(self._relation) else self.rows()
+            rows = self.to_arrow() if is_plain_relation(self._relation) else self._present_rows()
         else:
-            rows = [row for row, weight in self.weights() for _ in range(weight)]
-        write_file(rows, self._relation, self._locked.definitions, Path(path))
+            rows = [row for row, weight in self._canonical_weights() for _ in range(weight)]
+        write_file(rows, self._relation, self._locked.definitions, Path(path), null)
 
     def to_spark(self) -> Any:
         """Returns all rows as a Spark DataFrame; only on the Spark engine."""
@@ -135,6 +145,12 @@ class RelationView(Tabular):
         headings = [f"{column.name}: {column.type}" for column in self._relation.columns]
         caption = f"{self._relation.role.value} {self._relation.kind.value} {self._relation.name}"
         return html_table(f"{caption}, {total:,} row{'' if total == 1 else 's'}", headings, rows, total)
+
+    def _present_rows(self) -> list[Row]:
+        return [row for row, weight in self._canonical_weights() if weight > 0]
+
+    def _given(self, rows: list[Row]) -> list[Row]:
+        return user_rows(rows, self._relation, self._locked.definitions)
 
     def _fitted(self, name: str, value: Any, places: Mapping[str, int]) -> Any:
         if name not in places:

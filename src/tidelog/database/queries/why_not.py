@@ -19,6 +19,7 @@ from tidelog.check import typed
 from tidelog.database.queries.describe import Describer, Row, hidden_kind, one_line, rule_text
 from tidelog.engine.proof import FailedMatch
 from tidelog.io.to_python import dump_json
+from tidelog.io.user_values import user_rows, user_values
 from tidelog.rules import ir
 from tidelog.rules.variables import variable_types
 
@@ -92,6 +93,7 @@ def why_not(relation: str, row: Row, attempts: tuple[FailedMatch, ...] | None, p
     """Turns the attempts into an answer; `attempts` is None for a row that is there."""
     describe = Describer(program)
     text = describe.row(relation, row)
+    (row,) = user_rows([row], program.relations[relation], program.functions.definitions)
     if attempts is None:
         return WhyNot(relation, row, text, True, ())
     obstacles = tuple(_obstacle(attempt, describe, program) for attempt in attempts)
@@ -123,7 +125,8 @@ def _obstacle(attempt: FailedMatch, describe: Describer, program: ir.RuleProgram
     literal = last.rule.body[last.place]
     text = describe.literal(literal, last.values, types) or rule
     held = [describe.literal(last.rule.body[each], last.values, types) for each in last.done]
-    bindings = {name: value for name, value in last.values.items() if "#" not in name}
+    shown = {name: value for name, value in last.values.items() if "#" not in name}
+    bindings = user_values(shown, types, program.functions.definitions)
     return Obstacle(
         rule,
         place,

@@ -24,6 +24,7 @@ from tidelog.engine.interface import ChangeRows
 from tidelog.io.rows import WORTH_A_TABLE
 from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.to_python import rows_to_table
+from tidelog.io.user_values import user_rows, user_weights
 from tidelog.io.values import Row
 from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation, table_to_rows
@@ -36,7 +37,7 @@ class Delta(Tabular):
 
     `len()` is the number of rows that changed; iteration gives `(row, weight)` in value order, with the weight +1
     for an inserted row and -1 for a deleted one. In multisets and streams the weight is the change of the row's weight;
-    each row occurs once.
+    each row occurs once. An `Option` is None or the bare value.
 
     >>> with db.transaction() as tx:
     ...     tx.delete("Edge", [("b", "c")])
@@ -84,10 +85,14 @@ class Delta(Tabular):
 
     def __iter__(self) -> Iterator[tuple[Row, int]]:
         if not self._is_table:
-            return iter(self._weights)
+            return iter(user_weights(self._weights, self._relation, self._locked.definitions))
         merged = sort_by_value(self._weighted_table(), self._relation)
         weights = merged.column(merged.num_columns - 1).to_pylist()
         return iter(list(zip(table_to_rows(merged, self._relation), weights)))
+
+    def _canonical_weights(self) -> list[tuple[Row, int]]:
+        """Returns what iteration gives with the values of the language: an `Option` is `Some{…}` or `None{}`."""
+        return list(self) if self._is_table else self._weights
 
     def __repr__(self) -> str:
         inserted, deleted = self._counts()
@@ -132,7 +137,8 @@ class Delta(Tabular):
     def _tuples(self, sign: int) -> list[Row]:
         if self._is_table:
             return table_to_rows(sort_by_value(self._table(sign), self._relation), self._relation)
-        return [row for row, weight in self._weights if weight * sign > 0]
+        rows = [row for row, weight in self._weights if weight * sign > 0]
+        return user_rows(rows, self._relation, self._locked.definitions)
 
     def _check_weight_is_free(self) -> None:
         if any(column.name == WEIGHT for column in self._relation.columns):

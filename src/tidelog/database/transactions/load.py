@@ -80,12 +80,14 @@ class Loading:
         format: str | None = None,
         header: str = "detect",
         skip_bad_rows: bool = False,
+        null: str | Iterable[str] = "",
     ) -> None:
         """Raises UsageError for an unknown format or way to read a header, DataError where there is no such file."""
         self._relation, self._definitions = relation, definitions
         self._format = None if format is None else _format(format)
         self._header = _one_of("header", header, WAYS)
         self._skips = skip_bad_rows
+        self._nulls = _cells("null", null)
         self._paths = list(_found(paths))
         self._files: list[LoadedFile] = []
 
@@ -105,6 +107,7 @@ class Loading:
                 self._format,
                 header=self._header,
                 tell_header=headers.append,
+                nulls=self._nulls,
             ):
                 rows += len(batch)
                 yield batch
@@ -151,6 +154,13 @@ def _found(paths: Any) -> Iterator[Path]:
 
 def _format(name: object) -> Format:
     return FORMATS[_one_of("format", name, FORMATS)]
+
+
+def _cells(option: str, given: object) -> frozenset[str]:
+    found = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    if all(isinstance(each, str) for each in found):
+        return frozenset(found)
+    raise UsageError(f"`{option}` is {given!r}; it must be a text, such as 'NA', or several", code=Code.BAD_PATH)
 
 
 def _one_of(option: str, given: object, known: Iterable[str]) -> str:

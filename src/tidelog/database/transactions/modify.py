@@ -16,6 +16,7 @@ from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
 from tidelog.io.fit import fitter
 from tidelog.io.rows import to_row
+from tidelog.io.user_values import user_rows
 from tidelog.io.values import Row, UnfitError, misfit, quoted
 from tidelog.rules.ir import Column, Relation, RuleProgram
 from tidelog.rules.schema.arrow import bare
@@ -41,7 +42,12 @@ def modification(fields: Fields, relation: Relation, program: RuleProgram) -> Ca
             help="give a dict by field name, or a function from the old value to the new one",
         )
     change = fields
-    return lambda row: to_row(_as_row(change(program.row_value(relation, row)), relation), relation, definitions)
+
+    def changed(row: Row) -> Row:
+        (given,) = user_rows([row], relation, definitions)
+        return to_row(_as_row(change(program.row_value(relation, given)), relation), relation, definitions)
+
+    return changed
 
 
 def _as_row(value: Any, relation: Relation) -> Any:

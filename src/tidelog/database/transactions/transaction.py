@@ -6,7 +6,7 @@ exception that leaves the `with` block rolls everything back; so does a commit t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import TracebackType
@@ -94,6 +94,7 @@ class Transaction:
         format: str | None = None,
         header: str = "detect",
         on_bad_row: str = "fail",
+        null: str | Iterable[str] = "",
     ) -> LoadReport:
         """Adds the rows of files to an input relation, as `insert` does, and returns a report.
 
@@ -104,7 +105,8 @@ class Transaction:
         `.tsv`, `.facts`, `.jsonl`, `.parquet` (also a folder), `.arrow`, `.feather`; text also with `.gz` or `.zst`
         behind it. `format` sets it for other names. `header` is for CSV and TSV: `"detect"`, `"name"`, `"position"` or
         `"none"`; the report says what was found. With `"position"`, the columns of Parquet and Arrow files count by
-        position. With `on_bad_row="skip"`, rows that do not fit are left out and counted.
+        position. With `on_bad_row="skip"`, rows that do not fit are left out and counted. `null` is the cell of a text
+        file, or the cells, that are null where the column is an `Option`: by default an empty one without quotes.
 
         Raises DataError, with file, line and column, for rows that cannot be read; then the transaction is as it was.
         """
@@ -115,7 +117,8 @@ class Transaction:
             raise UsageError(f"`on_bad_row` is {on_bad_row!r}; it must be 'fail' or 'skip'", code=Code.BAD_PATH)
         declared = self._locked.program.relations[relation]
         skips = on_bad_row == "skip"
-        loading = Loading(path, declared, self._locked.definitions, format=format, header=header, skip_bad_rows=skips)
+        definitions = self._locked.definitions
+        loading = Loading(path, declared, definitions, format=format, header=header, skip_bad_rows=skips, null=null)
         writes.insert_batches(loading.batches())
         self._count += 1
         return loading.report

@@ -22,7 +22,8 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.bad_rows import BadRecord
 from tidelog.io.formats import JSON_LINES, PARQUET, Format
-from tidelog.io.text import open_text
+from tidelog.io.headers import needed_names
+from tidelog.io.text import noting, open_text, with_nulls
 from tidelog.pipeline.local.formats import format_of, has_header
 from tidelog.pipeline.records import Record
 from tidelog.pipeline.settings import Feed
@@ -54,7 +55,7 @@ def columns_of(feed: Feed, relation: Relation) -> list[str]:
 
 def needed_columns(feed: Feed, relation: Relation) -> set[str]:
     """Returns the columns that every record must have."""
-    rows = feed.key or [column.name for column in relation.columns]
+    rows = feed.key or needed_names(relation)
     return {*rows, *(name for name in (feed.op, feed.order) if name is not None)}
 
 
@@ -103,7 +104,7 @@ def read_text(
     taken: list[str] = []
     usual_limit = csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(
-        _noting(lines, taken),
+        noting(lines, taken),
         delimiter=format_.delimiter or ",",
         quoting=csv.QUOTE_NONE if format_.plain else csv.QUOTE_MINIMAL,
         strict=True,
@@ -130,16 +131,9 @@ def read_text(
             if len(cells) != len(names):
                 yield _wrong_length(place, cells, names, format_)
             else:
-                yield Record(place, dict(zip(names, cells)), is_text=True)
+                yield Record(place, dict(zip(names, with_nulls(cells, taken, format_))), is_text=True)
     finally:
         csv.field_size_limit(usual_limit)
-
-
-def _noting(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
-    """Yields the lines, and appends them to `taken`."""
-    for line in lines:
-        taken.append(line)
-        yield line
 
 
 def _wrong_length(place: str, cells: Sequence[str], names: Sequence[str], format_: Format) -> BadRecord:

@@ -80,7 +80,7 @@ class LocalChangeTable(_Output):
 
     def begin(self, epoch: int) -> None:
         self._forget(epoch)
-        rows = self._database.relation(self.relation).weights()
+        rows = self._database.relation(self.relation)._canonical_weights()
         if rows:
             self._write(epoch, sinks.change_rows(self._relation, epoch, rows))
             self.publish(epoch)
@@ -126,7 +126,11 @@ class LocalSnapshot(_Output):
     def publish(self, epoch: int) -> None:
         if self._is_due:
             view = self._database.relation(self.relation)
-            rows = view.to_arrow() if self._is_table else [row for row, weight in view.weights() for _ in range(weight)]
+            rows = (
+                view.to_arrow()
+                if self._is_table
+                else [row for row, weight in view._canonical_weights() for _ in range(weight)]
+            )
             with writing(self._folder):
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._write_to_disk(rows, self._relation, self._folder, "snapshot")

@@ -61,7 +61,7 @@ class LocalSite:
 
     def old_rows(self, relation: str, columns: Sequence[str], keys: Sequence[Row]) -> Mapping[Row, list[Row]]:
         view = self.database.relation(relation)
-        return {key: view.lookup(**dict(zip(columns, key, strict=True))) for key in keys}
+        return {key: view._canonical_lookup(dict(zip(columns, key, strict=True))) for key in keys}
 
     def interrupt(self) -> None:
         self.database.cancel()

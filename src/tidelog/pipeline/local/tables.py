@@ -22,6 +22,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.bad_rows import BadRows, OnBad
 from tidelog.io.formats import JSON_LINES, PARQUET
+from tidelog.io.headers import names_columns, needed_names
 from tidelog.io.read import read_batches
 from tidelog.io.rows import Batch
 from tidelog.io.tables import columns_help, fit_parts, place_in_file
@@ -30,7 +31,7 @@ from tidelog.pipeline.bad_records import BadRecords
 from tidelog.pipeline.load import load_records
 from tidelog.pipeline.local.formats import format_of, has_header
 from tidelog.pipeline.local.records import read_records
-from tidelog.pipeline.settings import Feed, Place, Table
+from tidelog.pipeline.settings import NULL_OPTION, Feed, Place, Table
 from tidelog.rules.ir import Kind, Relation, RuleProgram
 from tidelog.rules.schema.arrow import is_plain_relation, with_plain_columns
 from tidelog.values import Definitions
@@ -73,7 +74,6 @@ def _is_usual(path: Path, place: Place, relation: Relation) -> bool:
         return is_plain_relation(relation)
     if format_.plain or not relation.columns:
         return True
-    declared = [column.name for column in relation.columns]
     try:
         with open_text(path) as file:
             cells = next(csv.reader([file.readline()], delimiter=format_.delimiter or ",", strict=True), [])
@@ -82,7 +82,7 @@ def _is_usual(path: Path, place: Place, relation: Relation) -> bool:
     except (OSError, EOFError, zlib.error):
         return True  # its reader will report the error
     # That is what `tidelog.io` takes for a header.
-    return has_header(cells, place, declared) == (sorted(cells) == sorted(declared))
+    return has_header(cells, place, needed_names(relation)) == names_columns(cells, relation)
 
 
 def _batches(path: Path, place: Place, relation: Relation, program: RuleProgram, bad: BadRecords) -> Iterator[Batch]:
@@ -91,7 +91,8 @@ def _batches(path: Path, place: Place, relation: Relation, program: RuleProgram,
     if format_ is PARQUET and relation.columns:
         yield from _read_parquet(path, with_plain_columns(relation), definitions, on_bad)
         return
-    yield from read_batches(path, relation, definitions, BadRows(skip=bad.skip, tell=on_bad), format_)
+    nulls = frozenset([place.options.get(NULL_OPTION, "")])
+    yield from read_batches(path, relation, definitions, BadRows(skip=bad.skip, tell=on_bad), format_, nulls=nulls)
 
 
 def _read_parquet(path: Path, relation: Relation, definitions: Definitions, on_bad: OnBad) -> Iterator[Batch]:

@@ -72,18 +72,18 @@ class _Rows:
         if not count:
             return None
         if self.relation.kind is not Kind.SET:
-            return self._weighted(epoch, view.weights())
+            return self._weighted(epoch, view._canonical_weights())
         return _few_files(self._shown(view.to_spark(), sinks.INSERTED, epoch), count)
 
     def now(self) -> Any:
         """Returns the current rows, those of a multiset by weight; a relation without columns gets one."""
         view = self._database.relation(self.relation.name)
         if not self.relation.columns:
-            present = [(True,) for _, weight in view.weights() for _ in range(weight)]
+            present = [(True,) for _, weight in view._canonical_weights() for _ in range(weight)]
             return self._spark.createDataFrame(present, f"{NULLARY_COLUMN} boolean").coalesce(1)
         if self.relation.kind is Kind.SET:
             return _few_files(view.to_spark(), len(view))
-        rows = [row for row, weight in view.weights() for _ in range(weight)]
+        rows = [row for row, weight in view._canonical_weights() for _ in range(weight)]
         table = rows_to_table(rows, self.relation, self._definitions)
         return _few_files(self._spark.createDataFrame(signed(table)), len(rows))
 

@@ -105,7 +105,7 @@ class SparkSite:
     def old_rows(self, relation: str, columns: Sequence[str], keys: Sequence[Row]) -> Mapping[Row, list[Row]]:
         view, declared = self.database.relation(relation), self._relations[relation]
         if len(keys) <= _LOOKED_UP or not is_plain_relation(declared):
-            return {key: view.lookup(**dict(zip(columns, key, strict=True))) for key in keys}
+            return {key: view._canonical_lookup(dict(zip(columns, key, strict=True))) for key in keys}
         places = [i for name in columns for i, column in enumerate(declared.columns) if column.name == name]
         key_relation = replace(declared, columns=tuple(declared.columns[i] for i in places), key=None)
         wanted = self._spark.createDataFrame(signed(to_table(list(keys), key_relation)))

@@ -19,7 +19,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidelog.pipeline.settings import Place
+from tidelog.pipeline.settings import NULL_OPTION, Place
 
 CORRUPT = "_corrupt_record"
 JSON_FORMATS = ("json", "jsonl")
@@ -69,7 +69,7 @@ def columns_of_files(spark: Any, place: Place) -> Any | None:
 
 def is_whole_text(place: Place) -> bool:
     """True if CSV files can be read as whole texts, for the local reader to split."""
-    options = {name.lower() for name in place.options} - _OF_ANY_FILES - {"header", "sep"}
+    options = {name.lower() for name in place.options} - _OF_ANY_FILES - {"header", "sep", NULL_OPTION.lower()}
     return place.format == "csv" and not options and len(place.options.get("sep", ",")) == 1
 
 
@@ -100,22 +100,15 @@ def _record_column(frame: Any, place: Place, whole: bool) -> Any:
     elif place.format in JSON_FORMATS:
         parts = [f.to_json(_VARIANT).alias("text"), f.col(CORRUPT).alias("bad")]
     elif place.format == "csv":
-        cells = f.struct(*(_cell(name, place) for name in frame.columns if name != CORRUPT))
-        parts = [f.to_json(cells, {"ignoreNullFields": "true"}).alias("text"), f.col(CORRUPT).alias("bad")]
+        cells = f.struct(*(f.col(quoted_name(name)) for name in frame.columns if name != CORRUPT))
+        ignored = "true" if NULL_OPTION in place.options else "false"
+        parts = [f.to_json(cells, {"ignoreNullFields": ignored}).alias("text"), f.col(CORRUPT).alias("bad")]
     else:
         row = f.struct(*(f.col(quoted_name(name)) for name in frame.columns))
         parts = [row.alias("row"), nothing.alias("bad")]
     records = frame.select(f.struct(*parts, source.alias("place")).alias("record"))
     # Where feeds are one stream, a record of one has null in the columns of the others, and in all that they hold.
     return records.select(f.col("record").cast(_nullable(records.schema["record"].dataType)).alias("record"))
-
-
-def _cell(name: str, place: Place) -> Any:
-    """Returns a cell of a CSV file: an empty one, null to Spark, is the empty text, unless `nullValue` is given."""
-    from pyspark.sql import functions as f
-
-    cell = f.col(quoted_name(name))
-    return cell if "nullValue" in place.options else f.coalesce(cell, f.lit("")).alias(name)
 
 
 def _loaded(spark: Any, reader: Any, place: Place, columns: Sequence[str], whole: bool, schema: Any = None) -> Any:

@@ -163,6 +163,17 @@ def held_as(type_: Type, definitions: Definitions) -> Type:
     return type_
 
 
+def is_option(type_: Type) -> bool:
+    """True for an `Option`, also behind a `Ref` or an `Intern`: its column may be missing, and then is null."""
+    return inside_option(type_) is not None
+
+
+def inside_option(type_: Type) -> Type | None:
+    """Returns the `T` of an `Option<T>`; None for another type."""
+    found = plain_type(type_)
+    return found.arguments[0] if isinstance(found, NamedType) and found.name == OPTION else None
+
+
 def is_nullable(type_: Type, definitions: Definitions | None) -> bool:
     """True for an `Option` whose `None{}` is null: that of anything but another such `Option`."""
     if definitions is None or is_plain(type_):

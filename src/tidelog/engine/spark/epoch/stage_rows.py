@@ -1,5 +1,5 @@
 """Rows of one call → the rows of an operation: a table of stored columns, or a DataFrame with columns named by
-position, whose values that are not plain are encoded.
+position, whose values that are not plain are encoded. The column of an `Option` may be missing: it is null.
 
 A DataFrame is lazy, so here only its columns are checked, by name and kind of type; its values are checked by the
 commit, in the job that reads them.
@@ -17,6 +17,7 @@ from tidelog.engine.spark import column_functions as f
 from tidelog.engine.spark.encoding.columns import taken_from
 from tidelog.engine.spark.encoding.nested import stored
 from tidelog.rules.ir import Relation
+from tidelog.rules.schema.arrow import is_option
 from tidelog.rules.schema.stored import stored_schema, stored_table
 from tidelog.values import Definitions
 
@@ -41,13 +42,16 @@ def _stage_frame(relation: Relation, frame: Any, definitions: Definitions) -> An
     wanted = [column.name for column in relation.columns]
     fields = list(frame.schema.fields)
     names = [field.name for field in fields]
-    if sorted(names) != sorted(wanted):
+    needed = {column.name for column in relation.columns if not is_option(column.type)}
+    if len(set(names)) != len(names) or not needed <= set(names) <= set(wanted):
         raise DataError(
             f"the DataFrame for `{relation.name}` has the columns {', '.join(names) or 'none'}",
             code=Code.WRONG_COLUMNS,
             help=f"the columns are `{', '.join(f'{column.name}: {column.type}' for column in relation.columns)}`",
         )
     for column in relation.columns:
+        if column.name not in names:
+            continue
         found = fields[names.index(column.name)].dataType
         if not taken_from(found, column.type):
             raise DataError(
@@ -58,7 +62,8 @@ def _stage_frame(relation: Relation, frame: Any, definitions: Definitions) -> An
             )
     # By position first: Spark does not tell apart names that differ only in case.
     numbered = frame.toDF(*(f"i{place}" for place in range(len(names))))
-    ordered = numbered.select(*(f.col(f"i{names.index(name)}").alias(f"c{i}") for i, name in enumerate(wanted)))
+    columns = (f.col(f"i{names.index(name)}") if name in names else f.lit(None) for name in wanted)
+    ordered = numbered.select(*(column.alias(f"c{i}") for i, column in enumerate(columns)))
     return stored(ordered, relation, definitions)
 
 
