@@ -49,6 +49,7 @@ def parts() -> list[Part]:
         Part("mutated programs and random bytes", "tests.fuzz.fuzz --count 400 --seed {seed}"),
         Part("kills of writers", "tests.database.storage.kill --kills 100 --seed {seed}"),
         Part("crafted directories", "tests.database.storage.crafted --files 400 --seed {seed}"),
+        Part("crafted directories of Spark", "tests.engine.spark.crafted --files 200 --seed {seed}"),
         Part("readers in other processes", "tests.database.storage.other_readers --seconds 40 --seed {seed}"),
         Part("kills of pipelines", "tests.pipeline.kill --kills 10 --seed {seed}", every=2),
         Part("kills of drivers", "tests.engine.spark.kill --kills 60 --seed {seed}", every=2),

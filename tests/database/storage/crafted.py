@@ -19,7 +19,7 @@ import sys
 import tempfile
 import traceback
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ def _tamper_checkpoint(path: Path, chosen: random.Random, *, words: bool) -> str
         what = f"word {at} is {word}"
         struct.pack_into("<q", contents, 8 * at, word)
     else:
-        what = _tamper_json(description, chosen)
+        what = tamper_json(description, chosen)
     with path.open("wb", buffering=0) as out:
         writer = CheckedWriter(out)
         writer.add(bytes(contents))
@@ -133,7 +133,7 @@ def _tamper_checkpoint(path: Path, chosen: random.Random, *, words: bool) -> str
     return f"{path.name}: {what}"
 
 
-def _tamper_json(document: Any, chosen: random.Random) -> str:
+def tamper_json(document: Any, chosen: random.Random) -> str:
     """Changes one thing of a document, anywhere in it."""
     holder, key, place = chosen.choice(list(_places(document, "")))
     match chosen.randrange(6):
@@ -181,7 +181,7 @@ def _tamper_entry(connection: sqlite3.Connection, chosen: random.Random) -> str:
 def _tamper_document(connection: sqlite3.Connection, chosen: random.Random) -> str:
     name, body = chosen.choice(connection.execute("SELECT name, body FROM document").fetchall())
     holder = {name: json.loads(body)}
-    what = _tamper_json(holder, chosen)
+    what = tamper_json(holder, chosen)
     text = json.dumps(holder.get(name))
     row = text, _checksum(text.encode()), name
     connection.execute("UPDATE document SET body = ?, checksum = ? WHERE name = ?", row)
@@ -195,7 +195,13 @@ def _tamper_head(path: Path, chosen: random.Random) -> str:
     return f"head: {body.hex()}"
 
 
-def outcomes(made: Path, folder: Path, seeds: range) -> str:
+def outcomes(
+    made: Path,
+    folder: Path,
+    seeds: range,
+    tampered: Callable[[Path, Path, random.Random], str] = tampered,
+    use: Callable[[Path], str] = use,
+) -> str:
     """Uses a crafted directory for each seed, in a child; returns a line of text each, the last of a crash."""
     log = folder / "log"
     child = os.fork()

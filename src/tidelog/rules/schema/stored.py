@@ -12,6 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import DataError
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema.arrow import arrow_type, empty_rows, is_plain, plain_type, python_column
 from tidelog.types import BigIntType, BitType, SignedType, Type
@@ -43,7 +45,7 @@ def stored_column(values: Sequence[Any], type_: Type, definitions: Definitions) 
 
 
 def stored_values(array: pa.ChunkedArray | pa.Array, type_: Type, definitions: Definitions) -> list[Any]:
-    """Returns the values of a stored column."""
+    """Returns the values of a stored column. Raises DataError for bytes that are none."""
     if is_plain(type_):
         return python_column(array, type_)
     if isinstance(array, pa.ChunkedArray):
@@ -52,7 +54,11 @@ def stored_values(array: pa.ChunkedArray | pa.Array, type_: Type, definitions: D
         return [value for chunk in array.chunks for value in stored_values(chunk, type_, definitions)]
     encoded = array.dictionary_encode()
     decode = decoder(type_, definitions)
-    known = [decode(data) for data in encoded.dictionary.to_pylist()]
+    try:
+        known = [decode(data) for data in encoded.dictionary.to_pylist()]
+    except (ValueError, IndexError, OverflowError) as error:
+        message = f"a stored value of type {type_} is not as it was written ({error})"
+        raise DataError(message, code=Code.DAMAGED_DATABASE) from error
     return [known[place] for place in encoded.indices.to_pylist()]
 
 

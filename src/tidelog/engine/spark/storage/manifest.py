@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tidelog.engine.marks import Marks
+from tidelog.engine.spark.storage.check_manifest import check_body
 from tidelog.engine.spark.storage.state_files import Changed, Stored, changed_from_json, stored_from_json
 from tidelog.engine.storage_errors import damaged, other_format
 
@@ -75,6 +76,7 @@ class Manifest:
             body = document["manifest"]
             if _checksum(body) != document["checksum"]:
                 raise damaged(place, "its manifest is not as it was written")
+            check_body(body)
             return Manifest(
                 body["version"],
                 body["epoch"],
@@ -84,7 +86,7 @@ class Manifest:
                 {epoch: tuple(names) for epoch, names in body["retired"]},
                 {name: tuple(map(changed_from_json, queue)) for name, queue in body["waiting"].items()},
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise damaged(place, f"its manifest cannot be read ({error})") from error
 
 

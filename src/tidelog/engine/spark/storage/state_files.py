@@ -29,11 +29,16 @@ import pyarrow.compute as pc
 
 from tidelog.engine.spark.storage.bucket import rows_of_bucket
 from tidelog.engine.spark.storage.directory import StateDirectory, plain
+from tidelog.engine.storage_errors import damaged
 from tidelog.rules.ir import Column, Relation
+from tidelog.rules.schema.arrow import plain_type
 from tidelog.rules.schema.stored import stored_schema
+from tidelog.types import StringType
 
 TOTAL = "_total"
 NUMBERS = ("_rank", "_count", TOTAL)
+_RANK = NUMBERS[0]
+_LARGEST_RANK = (1 << 30) - 1  # what the local engine has bits for
 
 DELTA_SHARE = 0.2
 """A delta larger than this part of its base is merged into it."""
@@ -143,24 +148,24 @@ def read_weights(
     where: pc.Expression | None = None,
 ) -> pa.Table:
     """Returns all rows that have a weight, visible or not, in the form of `read_rows`."""
-    empty = _empty(relation, NUMBERS if numbers else (TOTAL,))
+    form = _Form.of(relation, NUMBERS if numbers else (TOTAL,))
     if stored is None:
-        return empty
+        return form.empty
     if cut is not None and stored.is_cut(cut):
-        return _read_buckets(directory, stored.buckets[cut.bucket : cut.bucket + 1], empty, where)
-    table = _read_buckets(directory, stored.buckets, empty, where)
+        return _read_buckets(directory, stored.buckets[cut.bucket : cut.bucket + 1], form, where)
+    table = _read_buckets(directory, stored.buckets, form, where)
     return table if cut is None else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
 
 
 def read_changes(directory: StateDirectory, relation: Relation, changed: Changed) -> pa.Table:
     """Returns inserted (`_total` 1) and deleted (0) rows; weighted rows with the changes of their weights."""
-    table = _read_files(directory, changed.files, _empty(relation, (TOTAL,)))
+    table = _read_files(directory, changed.files, _Form.of(relation, (TOTAL,)))
     return table if changed.weighted else with_total(table, pc.cast(pc.greater(table[TOTAL], 0), pa.int64()))
 
 
 def read_state(directory: StateDirectory, relation: Relation, files: Sequence[str]) -> pa.Table:
     """Returns all rows of some state files with their numbers, also those with a `_total` of 0."""
-    return _read_files(directory, files, _empty(relation, NUMBERS))
+    return _read_files(directory, files, _Form.of(relation, NUMBERS))
 
 
 def changes_table(values: Sequence[str], inserted: pa.Table, deleted: pa.Table) -> pa.Table:
@@ -249,32 +254,82 @@ def signed_rows(table: pa.Table, weighted: bool) -> list[tuple[int, pa.Table]]:
     return [(weight, table.filter(pc.equal(table[TOTAL], weight))) for weight in weights if weight]
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The columns of a table to read, those of them that have a value in every row, and those of integers as text."""
+
+    empty: pa.Table
+    required: tuple[str, ...]
+    integers: tuple[str, ...]
+    weighted: bool
+
+    @staticmethod
+    def of(relation: Relation, numbers: Sequence[str]) -> _Form:
+        schema = stored_schema(positional(relation))
+        fields = [*(each.with_nullable(True) for each in schema), *(pa.field(name, pa.int64()) for name in numbers)]
+        required = (*(each.name for each in schema if not each.nullable), *numbers)
+        integers = [
+            each.name
+            for each, column in zip(schema, relation.columns)
+            if pa.types.is_string(each.type) and not isinstance(plain_type(column.type), StringType)
+        ]
+        return _Form(pa.schema(fields).empty_table(), required, tuple(integers), relation.weighted)
+
+
 def _read_buckets(
-    directory: StateDirectory, buckets: Sequence[Bucket], empty: pa.Table, where: pc.Expression | None
+    directory: StateDirectory, buckets: Sequence[Bucket], form: _Form, where: pc.Expression | None
 ) -> pa.Table:
-    """Returns the visible rows of some buckets, with the columns of `empty`."""
-    tables = [empty]
+    """Returns the rows of some buckets that have a weight."""
+    tables = [form.empty]
     for bucket in buckets:
-        table = _read_files(directory, bucket.base, empty, where)
+        table = _read_files(directory, bucket.base, form, where)
+        delta = _read_files(directory, (bucket.delta,) if bucket.delta is not None else (), form, where)
+        if where is None and (table.num_rows, delta.num_rows) != (bucket.base_rows, bucket.delta_rows):
+            raise damaged(directory.address, f"the files {', '.join(bucket.files)} have rows too many or too few")
         if bucket.delta is not None:
-            merged = overlay(table, _read_files(directory, (bucket.delta,), empty, where))
+            merged = overlay(table, delta)
             table = merged.filter(pc.not_equal(merged[TOTAL], 0))
+        visible = pc.sum(pc.greater(table[TOTAL], 0)).as_py() or 0
+        if where is None and (visible != bucket.rows or (visible != table.num_rows and not form.weighted)):
+            raise damaged(directory.address, f"the files {', '.join(bucket.files)} have other rows than were written")
         tables.append(table)
     return pa.concat_tables(tables)
 
 
 def _read_files(
-    directory: StateDirectory, names: Sequence[str], empty: pa.Table, where: pc.Expression | None = None
+    directory: StateDirectory, names: Sequence[str], form: _Form, where: pc.Expression | None = None
 ) -> pa.Table:
     """Returns the rows of some files. Spark writes unsigned numbers in types of its own, hence the cast."""
-    return pa.concat_tables([empty, *(_read_file(directory, name, empty, where) for name in names)])
+    return pa.concat_tables([form.empty, *(_read_file(directory, name, form, where) for name in names)])
 
 
-def _read_file(directory: StateDirectory, name: str, empty: pa.Table, where: pc.Expression | None) -> pa.Table:
+def _read_file(directory: StateDirectory, name: str, form: _Form, where: pc.Expression | None) -> pa.Table:
+    columns, schema = form.empty.column_names, form.empty.schema
     try:
-        return directory.read(name, empty.column_names, where).cast(empty.schema)
-    except pa.ArrowNotImplementedError:  # Spark's type cannot be compared with the stored type
-        return directory.read(name, empty.column_names).cast(empty.schema).filter(where)
+        try:
+            table = directory.read(name, columns, where).cast(schema)
+        except pa.ArrowNotImplementedError:  # Spark's type cannot be compared with the stored type
+            table = directory.read(name, columns).cast(schema).filter(where)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError, KeyError) as error:
+        raise damaged(directory.address, f"its file {name} does not have the columns of its relation") from error
+    if reason := _wrong_values(table, form):
+        raise damaged(directory.address, f"its file {name} {reason}")
+    return table
+
+
+def _wrong_values(table: pa.Table, form: _Form) -> str:
+    """Says which values are not such that Tidelog writes: somebody may have made up the file; "" where all are."""
+    for name in form.required:
+        if table[name].null_count:
+            return f"has rows without a value in `{name}`"
+    for name in form.integers:
+        if not pc.all(pc.match_substring_regex(table[name], r"^-?[0-9]+$")).as_py():
+            return f"has a text in `{name}` that is no integer"
+    if _RANK in form.required and table.num_rows:
+        ranks = pc.min_max(table[_RANK]).as_py()
+        if ranks["min"] < 0 or ranks["max"] > _LARGEST_RANK:
+            return "has a rank that no row can have"
+    return ""
 
 
 def overlay(below: pa.Table, above: pa.Table) -> pa.Table:
@@ -340,8 +395,3 @@ def changed_from_json(value: Mapping[str, Any] | None) -> Changed | None:
 def stored_from_json(value: Mapping[str, Any]) -> Stored:
     """Reads the result of `dataclasses.asdict`."""
     return Stored(**{**value, "buckets": tuple(map(bucket_from_json, value["buckets"]))})
-
-
-def _empty(relation: Relation, numbers: Sequence[str]) -> pa.Table:
-    schema = [column.with_nullable(True) for column in stored_schema(positional(relation))]
-    return pa.schema([*schema, *(pa.field(name, pa.int64()) for name in numbers)]).empty_table()

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from tidelog.engine.spark.storage.bucket import bucket_of_column
 from tidelog.engine.spark.storage.directory import StateDirectory
+from tidelog.engine.storage_errors import damaged
 from tidelog.rules.ir import Atom, Rule, Variable
 
 _LEAST_BITS, _MOST_BITS = 1 << 9, 1 << 17
@@ -82,6 +83,8 @@ def write_filters(
         filters = {column: KeyFilter.of(rows.column(column)) for column in columns}
     else:
         known = read_filters(directory, old)
+        if not known.keys() >= {*columns}:
+            raise damaged(directory.address, f"its file {old} has no filter for a column that rules join")
         filters = {column: known[column].with_values(rows.column(column)) for column in columns}
         if all(np.array_equal(filters[column].bits, known[column].bits) for column in columns):
             return old
@@ -99,5 +102,12 @@ def read_filters(directory: StateDirectory, file: str) -> Mapping[int, KeyFilter
 @lru_cache(maxsize=512)
 def _read(address: str, file: str) -> Mapping[int, KeyFilter]:
     table = StateDirectory(address).read(file, ["column", "bits"])
+    columns = table["column"].to_pylist()
+    if (
+        table.schema.types != [pa.int64(), pa.binary()]
+        or len({*columns}) != len(columns)
+        or not all(column is not None and data for column, data in zip(columns, table["bits"].to_pylist()))
+    ):
+        raise damaged(address, f"its file {file} is not what Tidelog writes")
     bits = [np.unpackbits(np.frombuffer(data, np.uint8)).astype(np.bool_) for data in table["bits"].to_pylist()]
-    return dict(zip(table["column"].to_pylist(), map(KeyFilter, bits), strict=True))
+    return dict(zip(columns, map(KeyFilter, bits), strict=True))
