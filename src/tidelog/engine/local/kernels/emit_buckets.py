@@ -110,6 +110,7 @@ def is_ending(code, block):
         and load64(code, block + k.CHILD) < 0
         and load64(code, block + k.EQUAL_N) == 0
         and load64(code, block + k.TAIL_N) == 0
+        and load64(code, block + k.BOUND_N) == 0
         and 0 < load64(code, load64(code, block + k.EMIT_AT) + k.EMIT_COUNT) <= 3
     )
 
@@ -124,6 +125,8 @@ def leads_to_ending(code, block):
         or load64(code, block + k.EMIT_N) != 0
         or load64(code, block + k.EQUAL_N) != 0
         or load64(code, block + k.TAIL_N) != 0
+        or load64(code, block + k.BOUND_N) != 0
+        or load64(code, block + k.ONCE_N) != 0
     ):
         return False
     ending = load64(code, k.CODE_BLOCKS + load64(code, block + k.CHILD))

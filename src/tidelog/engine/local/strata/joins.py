@@ -390,7 +390,11 @@ class LocalStratum:
                 return int(control[k.INSTANCES])
             self._waves_done = int(control[k.WAVE]), int(control[k.INSTANCES])
         self._prepare(IN_BOOTSTRAP, self._waves_done[0])
-        born = self._run(k.INSERT, None, logging=False)
+        try:
+            self.plans.make_zones()
+            born = self._run(k.INSERT, None, logging=False)
+        finally:
+            self.plans.zones.drop()
         assert born is not None
         return born
 
