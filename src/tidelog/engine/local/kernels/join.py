@@ -26,9 +26,11 @@ from tidelog.engine.local.kernels.emit_buckets import (
     head_sources,
     is_ending,
     is_far,
+    leads_far,
     leads_to_ending,
     level_with,
     line_at,
+    noted_at,
     probe,
     stamp_bound,
 )
@@ -328,6 +330,8 @@ def enumerate_instances(
         emit_at = load64(code, block + k.EMIT_AT)
         child = load64(code, block + k.CHILD)
         descended = False
+        noted = noted_at(buffers, node)
+        leads = rows != 0 and end - cursor > 1 and leads_far(arrangements, code, child)
         plain = op == k.ITERATE_LEAP and is_plain(S, code, block, phase, wave)
         absences = rows != 0 and fetches_absences(stores, code, tail_at, tail_count)
         if absences and is_opened:
@@ -383,8 +387,9 @@ def enumerate_instances(
             else:
                 line = line_at(source, position)
                 fetch_row_ahead(
-                    stores, arrangements, code, child, bind_at, bind_count, known, source, position, end, rows, width
-                )
+                    stores, arrangements, code, child, bind_at, bind_count, known, source, position, end, rows, width,
+                    noted, leads,
+                )  # fmt: skip
                 if absences and position + FETCH_AHEAD < end:
                     fetch_absences(
                         stores, code, tail_at, tail_count, bind_at, bind_count, known, source, position + FETCH_AHEAD,
