@@ -150,7 +150,8 @@ def source_of(code, register, bind_at, bind_count):
 def fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers, row, noted):
     """Prefetches the slots where an iterator and its siblings will look for the keys of a later row.
 
-    Writes the hash of the iterator's key to the address `noted`. Takes the addresses of S, A and the registers: to pass an array costs more than all the rest.
+    Writes the hash of the iterator's key to the address `noted`. Takes the addresses of S, A and the registers: to pass
+    an array costs more than all the rest.
     """
     first = child
     while child >= 0:

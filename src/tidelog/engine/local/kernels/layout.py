@@ -177,7 +177,7 @@ RECENT_MASK = RECENT_WORDS - 1
 PLACE_BITS = 14
 PLACE_MASK = (1 << PLACE_BITS) - 1
 STAGED_ROWS = 64  # rows of a bucket that are emitted at a time, at most OUT_SPARE; of each: address, level and hash
-# Behind them, for some iterators each, the hashes of keys that later rows will look for, by the last bits of the cursor.
+# Behind them, for some iterators each: hashes of keys that later rows will look for, by the last bits of the cursor.
 NOTED_MASK, NOTED_LISTS = 31, 4
 STAGED_WORDS = 2 * STAGED_ROWS + (NOTED_MASK + 1) * NOTED_LISTS
 MOST_REPEATS = 1 << 20  # rows of one bucket that are emitted before the buffers are applied
