@@ -152,13 +152,15 @@ class Values:
             return np.array(values, dtype=np.uint64).view(np.int64)
         return np.array(values, dtype=np.int64)
 
-    def table_to_words(self, table: pa.Table, relation: Relation) -> Words:
+    def table_to_words(self, table: pa.Table, relation: Relation, words: Words | None = None) -> Words:
         """Returns one line per row, one word per column; the table has the relation's stored columns, maybe more.
+        They are written to `words`, if these are given.
 
         Columns that share a pool are interned together, so that a value in several of them, or in many rows, becomes a
         Python object once; text becomes none.
         """
-        words = np.empty((table.num_rows, len(relation.columns)), dtype=np.int64)
+        if words is None:
+            words = np.empty((table.num_rows, len(relation.columns)), dtype=np.int64)
         interned: dict[Type, list[int]] = {}
         plain: list[tuple[int, npt.NDArray[Any]]] = []
         for i, column in enumerate(relation.columns):

@@ -38,8 +38,8 @@ def net_operations(
         grouped.setdefault(operation.relation, []).append(operation)
     net = NetOperations()
     for name, group in grouped.items():
-        words = _words(group, program.relations[name], values)
         stratum = stratum_of(numbers[name])
+        words = _words(group, program.relations[name], values, stratum)
         if isinstance(stratum, WeightedStratum):
             bag = _sum_weights(words, [each.sign for each in group])
             if bag:
@@ -75,15 +75,21 @@ def _sum_weights(words: Sequence[Words], signs: Sequence[int]) -> Bag:
     return {row: weight for row, weight in bag.items() if weight}
 
 
-def _words(operations: Sequence[Operation], relation: Relation, values: Values) -> list[Words]:
-    """Encodes the rows of each operation; tables are encoded together, so that values in several are interned once."""
+def _words(operations: Sequence[Operation], relation: Relation, values: Values, stratum: LocalStratum) -> list[Words]:
+    """Encodes the rows of each operation; tables are encoded together, so that values in several are interned once.
+
+    A table that is all there is, and is inserted, may be written where the stratum will keep it.
+    """
     if not relation.columns:
         # Arrow tables without columns lose their rows when they are put together.
         counts = [each.rows.num_rows if isinstance(each.rows, pa.Table) else len(each.rows) for each in operations]
         return [np.empty((count, 0), dtype=np.int64) for count in counts]
     tables = [each.rows for each in operations if isinstance(each.rows, pa.Table)]
     ends = np.cumsum([table.num_rows for table in tables])
-    whole = values.table_to_words(pa.concat_tables(tables), relation) if tables else None
+    where = (
+        stratum.begin_load(tables[0].num_rows) if len(operations) == len(tables) == operations[0].sign == 1 else None
+    )
+    whole = values.table_to_words(pa.concat_tables(tables), relation, where) if tables else None
     parts = iter(np.split(whole, ends[:-1])) if whole is not None else iter(())
     return [
         next(parts) if isinstance(each.rows, pa.Table) else values.rows_to_words(each.rows, relation)

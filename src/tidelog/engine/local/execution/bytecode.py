@@ -22,6 +22,7 @@ from tidelog.engine.local.execution.columns.step import ColumnStep, compile_cond
 from tidelog.engine.local.execution.python_step import PythonStep
 from tidelog.engine.local.execution.shared_prefixes import Block, Emit, Forest, Path, Slot, TriePart, chain
 from tidelog.engine.local.execution.word_expressions import ExpressionCompiler, Instruction
+from tidelog.engine.local.execution.zones import Bounded
 from tidelog.engine.local.kernels import layout as k
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
@@ -61,6 +62,7 @@ class Bytecode:
     probes: tuple[Probe, ...]
     at: tuple[Variant, ...]
     cursors: int  # the iterators whose rows threads share out
+    bounded: tuple[Bounded, ...] = ()  # the arrangements and scans below the stratum whose rows have bounds
     line: tuple[int, ...] = field(init=False)  # of the kernels' table of variants, not active
 
     def __post_init__(self) -> None:
@@ -133,7 +135,11 @@ class BytecodeCompiler:
                 needed = dict.fromkeys(probe for variant in tree.variants for probe in probes[id(variant)])
                 segment = Segment(code, tree.constant_words(), 0, None)
                 at = tuple(block.variant or tree.variants[0] for block in blocks)
-                bytecode.append(Bytecode(tuple(tree.variants), kind, delta, -1, (segment,), tuple(needed), at, split))
+                bytecode.append(
+                    Bytecode(
+                        tuple(tree.variants), kind, delta, -1, (segment,), tuple(needed), at, split, _bounded(blocks)
+                    )
+                )
         return bytecode
 
 
@@ -370,6 +376,20 @@ class VariantCompiler(ExpressionCompiler):
         for register, word in self.constants.items():
             constants[register] = word
         self.segments.append(Segment(chain(self.blocks, tuple(emit)), constants, len(emit), after))
+
+
+def _bounded(blocks: Sequence[Block]) -> tuple[Bounded, ...]:
+    """Returns the arrangements and scans of relations of lower strata whose rows have bounds."""
+    found = []
+    for parent in blocks:
+        for block in parent.children:
+            if block.op in (k.ITERATE_PROBE, k.ITERATE_SCAN) and not block.inside and block.tail:
+                columns = {bound.column: bound.signed for bound in block.split_tail().bounds}
+                if columns:
+                    before = -1 if parent.op == k.ITERATE_UNIT else parent.relation
+                    arrangement = block.target if block.op == k.ITERATE_PROBE else -1
+                    found.append(Bounded(arrangement, block.relation, before, columns))
+    return tuple(found)
 
 
 def _names_after(rest: tuple[Step, ...], variant: Variant) -> set[str]:

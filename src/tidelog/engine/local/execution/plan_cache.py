@@ -16,6 +16,7 @@ from tidelog.engine.local.execution.bytecode import Bytecode, BytecodeCompiler
 from tidelog.engine.local.execution.fixed_plans import FixedPlans, split_fixed
 from tidelog.engine.local.execution.statistics import StoreStatistics
 from tidelog.engine.local.execution.threads import Executor, ReservedRows, ThreadPool
+from tidelog.engine.local.execution.zones import Zones
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
@@ -93,6 +94,7 @@ class PlanCache:
         self.planned: list[Variant] = []
         self.variants: list[Bytecode] = []
         self.in_python = False
+        self.zones = Zones(catalog)
         self._fixed = FixedPlans()
         self._changed: dict[int, int] = {}  # rules that are added or removed, by `id`
         self._planned_for: tuple[int, ...] | None = None
@@ -209,6 +211,11 @@ class PlanCache:
         variants = plan_rules(self.rules, self.statistics, lambda _, delta: delta.kind is not DeltaKind.RULE)
         found = [(self._numbers[name], keys) for name, keys in arrangements(variants)]
         return [(relation, keys) for relation, keys in found if relation in self._inside]
+
+    def make_zones(self) -> None:
+        """Makes zones for the bounds of active variants; they must be dropped before a relation below changes."""
+        runs = self.table[:, k.ACTIVE].tolist()
+        self.zones.make(each for bytecode, bits in zip(self.variants, runs) if bits for each in bytecode.bounded)
 
     def _may_run(self, bytecode: Bytecode, active: Mapping[int, int], wave: int) -> bool:
         """False if the variant finds nothing before the next `activate`: its arrangements can wait."""

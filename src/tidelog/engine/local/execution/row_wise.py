@@ -416,12 +416,12 @@ def _is_worth_it(plan: RowWisePlan, counts: Mapping[str, int], read: Sequence[st
     """True if the rules of wave 0 have many more instances than there are rows to number and to put into lists.
 
     A rule that closes a cycle looks for the last row of each cycle, and one with a negated literal that most values
-    have looks at those in vain: a leapfrog join does neither.
+    have looks at those in vain: a leapfrog join does neither. One with several bounds is left to zones.
     """
     first = [nest for head in plan.heads for nest in head.first]
     if sum(nest.expected for nest in first) < EXPECTED * sum(counts[name] for name in read):
         return False
-    return not any(nest.closes_cycle or _is_covered(nest, counts) for nest in first)
+    return not any(nest.closes_cycle or nest.is_bounded or _is_covered(nest, counts) for nest in first)
 
 
 def _is_covered(nest: Nest, counts: Mapping[str, int]) -> bool:

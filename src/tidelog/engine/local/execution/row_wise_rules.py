@@ -70,6 +70,7 @@ class ListLiteral:
     equals: tuple[tuple[int, int], ...]
     checks: list[Check] = field(default_factory=list)
     tail: Tail | None = None
+    bounded: int = 0  # columns that comparisons bound
 
     def is_plain(self) -> bool:
         """True if nothing about an entry has to be checked."""
@@ -94,6 +95,11 @@ class Nest:
     def closes_cycle(self) -> bool:
         """True if a row is looked for whose columns are bound by several others."""
         return any(check.is_wanted for literal in self.literals for check in literal.checks)
+
+    @property
+    def is_bounded(self) -> bool:
+        """True if comparisons bound a literal in several columns: zones may skip most of its rows (`zones`)."""
+        return any(literal.bounded > 1 for literal in self.literals[1:])
 
     def leads_to_end(self, place: int) -> bool:
         """True if the entries of a literal lead to the lists in which the rule ends, and nothing has to be checked."""
@@ -343,6 +349,7 @@ class _NestMaker:
                 each.equals,
                 [Check(c.relation, c.is_wanted, at(c.registers)) for c in each.checks],
                 self._tail(place, word_constants),
+                self._bounded(place),
             )
             for place, each in enumerate(self._literals)
         ]
@@ -379,6 +386,12 @@ class _NestMaker:
         word_constants |= compiler.constants
         loads = [(target, self._bound[name], self._domains[name]) for name, target in compiler.variables.items()]
         return Tail(tuple(loads), tuple(compiler.tail))
+
+    def _bounded(self, place: int) -> int:
+        """Returns in how many columns comparisons bound the rows of a literal."""
+        own = {register for _, register in self._literals[place].binds}
+        names = {name for name, register in self._bound.items() if register in own}
+        return len({name for each in self._conditions.get(place, ()) for name in _compared(each, names)})
 
     def _is_below(self, atom: Atom) -> bool:
         return atom.relation not in self._planner.inside
@@ -462,3 +475,15 @@ class _NestMaker:
             return False
         self._conditions.setdefault(len(self._literals) - 1, []).append(condition)
         return True
+
+
+def _compared(condition: typed.Expression, names: set[str]) -> set[str]:
+    """Returns which of some variables a condition compares with what does not depend on any of them."""
+    match condition:
+        case typed.Binary(op="<" | "<=" | ">" | ">=", left=left, right=right):
+            return {
+                side.name
+                for side, other in ((left, right), (right, left))
+                if isinstance(side, typed.Var) and side.name in names and not typed.variables(other) & names
+            }
+    return set()

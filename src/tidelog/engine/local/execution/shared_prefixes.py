@@ -18,12 +18,14 @@ from itertools import pairwise
 import numpy as np
 
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.word_expressions import Instruction
+from tidelog.engine.local.execution.bounds import SplitTail, split_tail
+from tidelog.engine.local.execution.word_expressions import BINARY, OPERANDS, Instruction
 from tidelog.engine.local.kernels import layout as k
 from tidelog.plan.variant import Variant
 
 Numbers = dict[int, int]  # registers of a path → registers of the tree
 Symbol = tuple[str, int | None]  # a register: a constant's word, the place of a binding, a register of the tree
+_OVER_ROWS = (k.ITERATE_BATCH, k.ITERATE_PROBE, k.ITERATE_SCAN, k.ITERATE_FIND)
 Key = tuple[tuple[int, ...] | tuple[Symbol, ...], ...]  # of an iterator: two with equal keys do the same
 
 
@@ -95,6 +97,12 @@ class Block:
         self.absent_keys = {at: keys for at, keys in self.absent_keys.items() if at < length}
         self.emits, self.children, self.below = [], [rest], {}
         return rest
+
+    def split_tail(self) -> SplitTail:
+        """Returns the tail of an iterator over rows in parts; of another, the tail."""
+        if not self.tail or self.op not in _OVER_ROWS:
+            return SplitTail((), (), self.tail, self.absent_keys)
+        return split_tail(dict(zip(self.binds[1::2], self.binds[::2])), self.tail, self.absent_keys)
 
     def tail_from(self, start: int) -> tuple[list[Instruction], dict[int, list[int]]]:
         """Returns the instructions from `start` on, and the registers that belong to them."""
@@ -203,7 +211,7 @@ class Tree:
     def _shared_tail(self, mine: Block, other: Block, path: Path, numbers: Numbers) -> int:
         """Returns how many instructions the tails have in common; adds the registers that they set to `numbers`."""
         for at, (left, right) in enumerate(zip(mine.tail, other.tail)):
-            reads, sets = _OPERANDS.get(left[0], _BINARY)
+            reads, sets = OPERANDS.get(left[0], BINARY)
             if any(left[i] != right[i] for i in range(6) if i not in reads and i not in sets):
                 return at
             if not self._agree([left[i] for i in reads], [right[i] for i in reads], path, numbers):
@@ -275,25 +283,12 @@ class Tree:
         return [self._number(each, path, numbers) if i % 2 else each for i, each in enumerate(words)]
 
     def _instruction(self, instruction: Instruction, path: Path, numbers: Numbers) -> Instruction:
-        reads, sets = _OPERANDS.get(instruction[0], _BINARY)
+        reads, sets = OPERANDS.get(instruction[0], BINARY)
         op, *rest = (
             self._number(each, path, numbers) if i in reads or i in sets else each for i, each in enumerate(instruction)
         )
         target, a, b, width, signed = rest
         return op, target, a, b, width, signed
-
-
-# Which fields of an instruction are registers: those that it reads, those that it sets.
-_BINARY: tuple[tuple[int, ...], tuple[int, ...]] = ((2, 3), (1,))
-_OPERANDS: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    k.T_FILTER: ((2,), ()),
-    k.T_ABSENT: ((), ()),
-    k.T_NOT: ((2,), (1,)),
-    k.T_NEG: ((2,), (1,)),
-    k.T_MOVE: ((2,), (1,)),
-    k.T_BOOL_NOT: ((2,), (1,)),
-    k.T_SELECT: ((2, 3, 4), (1,)),
-}
 
 
 def _key(block: Block, constants: dict[int, int], numbers: Numbers | None) -> Key:
@@ -374,12 +369,17 @@ def lay_out(blocks: list[Block], splits: dict[int, int]) -> Words:
         words += block.binds
         words[start + k.EQUAL_N], words[start + k.EQUAL_AT] = len(block.equals) // 2, len(words)
         words += block.equals
+        once, bounds, tail, absent_keys = block.split_tail()
         absent_at = {}
-        for place, keys in block.absent_keys.items():
+        for place, registers in absent_keys.items():
             absent_at[place] = len(words)
-            words += keys
-        words[start + k.TAIL_N], words[start + k.TAIL_AT] = len(block.tail), len(words)
-        for place, (op, target, a, b, width, signed) in enumerate(block.tail):
+            words += registers
+        words[start + k.ONCE_N], words[start + k.ONCE_AT] = len(once), len(words)
+        words += [word for instruction in once for word in instruction]
+        words[start + k.BOUND_N], words[start + k.BOUND_AT] = len(bounds), len(words)
+        words += [word for bound in bounds for word in bound]
+        words[start + k.TAIL_N], words[start + k.TAIL_AT] = len(tail), len(words)
+        for place, (op, target, a, b, width, signed) in enumerate(tail):
             words += [op, target, a, absent_at.get(place, b), width, signed]
         words[start + k.PARENT] = parents.get(id(block), -1)
         words[start + k.CHILD] = numbers[id(block.children[0])] if block.children else -1

@@ -90,7 +90,7 @@ class ThreadBuffers:
             for _ in range(batches)
         ]
         self._tables = apart(len(widths) * threads, k.RECENT_WORDS)
-        self._staged = apart(2 * k.STAGED_ROWS)
+        self._staged = apart(k.STAGED_WORDS)
         tables = [table.ctypes.data for table in self._tables]
         self.addresses: Words = np.array(
             [_addresses(batch, tables, self._staged) for batch in self.memory], dtype=np.int64
@@ -356,7 +356,7 @@ class SegmentExecutor:
         self._iterators: Words = np.zeros((int(segment.code[k.CODE_ITERATORS]), k.ITERATOR_WORDS), dtype=np.int64)
         self._width = segment.emits + k.INSTANCE_EXTRA
         self.out: Words = np.empty(k.buffer_words(self._width), dtype=np.int64)
-        self._staged: Words = np.empty(2 * k.STAGED_ROWS, dtype=np.int64)
+        self._staged: Words = np.zeros(k.STAGED_WORDS, dtype=np.int64)
         self._addresses: Words = np.array(_addresses([self.out], [0], self._staged), dtype=np.int64)
         self._counts: Words = np.zeros(1, dtype=np.int64)
         self._words: Words = np.zeros(1, dtype=np.int64)

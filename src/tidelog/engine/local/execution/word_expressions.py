@@ -10,6 +10,17 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.types import BitType, BoolType, SignedType, Type
 
 Instruction = tuple[int, int, int, int, int, int]
+# Which fields of an instruction are registers: those that it reads, those that it sets.
+BINARY: tuple[tuple[int, ...], tuple[int, ...]] = ((2, 3), (1,))
+OPERANDS: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    k.T_FILTER: ((2,), ()),
+    k.T_ABSENT: ((), ()),
+    k.T_NOT: ((2,), (1,)),
+    k.T_NEG: ((2,), (1,)),
+    k.T_MOVE: ((2,), (1,)),
+    k.T_BOOL_NOT: ((2,), (1,)),
+    k.T_SELECT: ((2, 3, 4), (1,)),
+}
 
 
 class ExpressionCompiler:

@@ -31,7 +31,11 @@ from tidelog.engine.local.kernels.memory import (
 
 # A row's keys are prefetched so many rows before its turn, and the row itself twice as many before it.
 FETCH_AHEAD = 16
+# In between, where the caches cannot hold the arrangement: the entry of its key, its bucket, and the rows of this.
+ENTRY_AHEAD, BUCKET_AHEAD, ROWS_AHEAD = 12, 8, 4
+ROWS_FETCHED = 4  # of a bucket
 NEAR = 1 << 17  # words that the caches hold without a prefetch
+FAR = 1 << 19  # slots of an arrangement with which its entries and buckets are far, too
 # One in WORTH_COMBINING instances must repeat; if fewer do, PLAIN_BUFFERS buffers are filled without the table.
 WORTH_COMBINING = 8
 PLAIN_BUFFERS = 64
@@ -110,6 +114,7 @@ def is_ending(code, block):
         and load64(code, block + k.CHILD) < 0
         and load64(code, block + k.EQUAL_N) == 0
         and load64(code, block + k.TAIL_N) == 0
+        and load64(code, block + k.BOUND_N) == 0
         and 0 < load64(code, load64(code, block + k.EMIT_AT) + k.EMIT_COUNT) <= 3
     )
 
@@ -124,6 +129,8 @@ def leads_to_ending(code, block):
         or load64(code, block + k.EMIT_N) != 0
         or load64(code, block + k.EQUAL_N) != 0
         or load64(code, block + k.TAIL_N) != 0
+        or load64(code, block + k.BOUND_N) != 0
+        or load64(code, block + k.ONCE_N) != 0
     ):
         return False
     ending = load64(code, k.CODE_BLOCKS + load64(code, block + k.CHILD))
@@ -140,11 +147,13 @@ def source_of(code, register, bind_at, bind_count):
 
 
 @kernel
-def fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers, row):
+def fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers, row, noted):
     """Prefetches the slots where an iterator and its siblings will look for the keys of a later row.
 
-    Takes the addresses of S, A and the registers: to pass an array costs more than all the rest.
+    Writes the hash of the iterator's key to the address `noted`. Takes the addresses of S, A and the registers: to pass
+    an array costs more than all the rest.
     """
+    first = child
     while child >= 0:
         block = load64(code, k.CODE_BLOCKS + child)
         op = load64(code, block + k.OP)
@@ -164,7 +173,58 @@ def fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers
                 state = hash_word(state, load64(row, source) if source >= 0 else load64(registers, register))
             hashed = hash_end(state)
             prefetch_read(table, hashed & size if op == k.ITERATE_PROBE else home_slot(hashed, size))
+            if child == first:
+                store64(noted, 0, hashed)
         child = load64(code, block + k.SIBLING)
+
+
+@kernel
+def noted_entry(arrangement, hashed, key_count):
+    """Returns the address of the entry of an arrangement (its line in A) with a hash, or 0."""
+    table, mask = load64(arrangement, k.TABLE), load64(arrangement, k.TABLE_MASK)
+    at = hashed & mask
+    while True:
+        slot = load64(table, at)
+        if slot == 0:
+            return 0
+        if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashed:
+            return load64(arrangement, k.ENTRIES) + ((slot & k.LOW_MASK) - 1) * (k.ENTRY_EXTRA + key_count) * 8
+        at = (at + 1) & mask
+
+
+@kernel
+def fetch_buckets(stores, arrangements, code, child, noted, cursor, end):
+    """Prefetches, step by step, what the keys of later rows lead to: an entry, a bucket, its first rows.
+
+    `noted` has the hashes that `fetch_keys` found, by the last bits of the cursor. Another iterator may have written
+    over them, or nothing was noted: then the prefetch is in vain, and does no harm.
+    """
+    block = load64(code, k.CODE_BLOCKS + child)
+    arrangement = arrangements + load64(code, block + k.TARGET) * k.ARRANGEMENT_FIELDS * 8
+    key_count = load64(code, block + k.KEY_N)
+    if cursor + ENTRY_AHEAD < end:
+        hashed = load64(noted, (cursor + ENTRY_AHEAD) & k.NOTED_MASK)
+        slot = load64(load64(arrangement, k.TABLE), hashed & load64(arrangement, k.TABLE_MASK))
+        if slot != 0:
+            prefetch_read(load64(arrangement, k.ENTRIES), ((slot & k.LOW_MASK) - 1) * (k.ENTRY_EXTRA + key_count))
+    if cursor + BUCKET_AHEAD < end:
+        entry = noted_entry(arrangement, load64(noted, (cursor + BUCKET_AHEAD) & k.NOTED_MASK), key_count)
+        if entry != 0:
+            prefetch_read(load64(arrangement, k.POOL), load64(entry, k.ENTRY_START) >> 1)
+    if cursor + ROWS_AHEAD < end:
+        entry = noted_entry(arrangement, load64(noted, (cursor + ROWS_AHEAD) & k.NOTED_MASK), key_count)
+        if entry != 0:
+            store = stores + load64(code, block + k.ROW_RELATION) * k.STORE_FIELDS * 8
+            rows, width, pool = load64(store, k.ROWS), load64(store, k.WIDTH), load64(arrangement, k.POOL)
+            start = load64(entry, k.ENTRY_START)
+            for place in range(start, start + min(load32(entry, k.ENTRY_LENGTH), ROWS_FETCHED)):
+                fetch_row(rows, load32(pool, place), width)
+
+
+@inlined
+def noted_at(buffers, node):
+    """Returns where an iterator notes hashes of later keys: behind the staged rows."""
+    return buffers[buffers.size - 1] + (2 * k.STAGED_ROWS + (node & (k.NOTED_LISTS - 1)) * (k.NOTED_MASK + 1)) * 8
 
 
 @inlined
@@ -174,16 +234,38 @@ def line_at(source, place):
 
 
 @inlined
+def fetch_row(rows, line, width):
+    """Prefetches a row, whose words may be on two cache lines."""
+    prefetch_read(rows, line * width)
+    prefetch_read(rows, line * width + width - 1)
+
+
+@kernel
+def leads_far(arrangements, code, child):
+    """True if an iterator looks for keys in an arrangement that the caches cannot hold."""
+    if child < 0:
+        return False
+    block = load64(code, k.CODE_BLOCKS + child)
+    if load64(code, block + k.OP) != k.ITERATE_PROBE:
+        return False
+    line = arrangements + load64(code, block + k.TARGET) * k.ARRANGEMENT_FIELDS * 8
+    return load64(line, k.TABLE_MASK) >= FAR and load64(line, k.ZONES) == 0
+
+
+@inlined
 def fetch_row_ahead(
-    stores, arrangements, code, child, bind_at, bind_count, registers, source, cursor, end, rows, width
+    stores, arrangements, code, child, bind_at, bind_count, registers, source, cursor, end, rows, width, noted, far
 ):
     """Prefetches a row some time before its turn, and later the slots that its keys lead to: they are spread over
-    memory."""
+    memory. `far`: see `leads_far`; then also what these slots lead to."""
     if cursor + FETCH_AHEAD < end:
         row = rows + line_at(source, cursor + FETCH_AHEAD) * width * 8
-        fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers, row)
+        at = noted + ((cursor + FETCH_AHEAD) & k.NOTED_MASK) * 8
+        fetch_keys(stores, arrangements, code, child, bind_at, bind_count, registers, row, at)
         if source != 0 and cursor + 2 * FETCH_AHEAD < end:
-            prefetch_read(rows, load32(source, cursor + 2 * FETCH_AHEAD) * width)
+            fetch_row(rows, load32(source, cursor + 2 * FETCH_AHEAD), width)
+    if far:
+        fetch_buckets(stores, arrangements, code, child, noted, cursor, end)
 
 
 @kernel
@@ -229,7 +311,7 @@ def is_far(S, relation):
 def fetch_rows(rows, width, pool, start, end):
     """Prefetches some rows of a bucket."""
     for place in range(start, end):
-        prefetch_read(rows, load32(pool, place) * width)
+        fetch_row(rows, load32(pool, place), width)
 
 
 @kernel
@@ -390,11 +472,28 @@ def emit_buckets(
     head = head_sources(code, ending)
     far = is_far(S, last)
     stores, arrangements, known = S.ctypes.data, A.ctypes.data, registers.ctypes.data
+    noted = noted_at(buffers, node)
+    leads = leads_far(arrangements, code, child)
     looked_at = 0
     end = min(end, cursor + k.PAUSE_ROWS)
     while cursor < end:
         row = rows + line_at(source, cursor) * width * 8
-        fetch_row_ahead(stores, arrangements, code, child, bind_at, bind_count, known, source, cursor, end, rows, width)
+        fetch_row_ahead(
+            stores,
+            arrangements,
+            code,
+            child,
+            bind_at,
+            bind_count,
+            known,
+            source,
+            cursor,
+            end,
+            rows,
+            width,
+            noted,
+            leads,
+        )
         cursor += 1
         found_level = level_with(row, columns, level, inside, check, phase, bound)
         if found_level < 0:

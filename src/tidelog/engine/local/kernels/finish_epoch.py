@@ -181,6 +181,44 @@ def fill_facts(S, relation, facts, first, end, stamp, hashes):
     return 0
 
 
+@entry_point("int64(int64[:,::1], int64[::1], int64, int64, int64, int64[::1])")
+def index_facts(lines, slots, first, end, stamp, hashes):
+    """Completes lines whose columns are written, from `first` up to `end`, as facts with a stamp, and puts them into an
+    empty index. Threads may share them, once all columns are written. `hashes` is scratch for PIECE words.
+
+    Returns how many rows were there already; those are in no slot.
+    """
+    columns = lines.shape[1] - k.ROW_EXTRA
+    stride = lines.shape[1] * 8
+    rows, table, size = lines.ctypes.data, slots.ctypes.data, slots.size
+    repeated = 0
+    while first < end:
+        piece = min(end - first, k.PIECE)
+        for i in range(piece):
+            row = rows + (first + i) * stride
+            set_numbers(row, columns, 0, 1, 1)
+            store64(row, columns + k.META, (stamp << k.STAMP_SHIFT) | k.INPUT_BIT)
+            hashes[i] = hash_row(row, columns)
+            prefetch(table, home_slot(hashes[i], size))
+        for i in range(piece):
+            mine = (hashes[i] << k.HASH_SHIFT) | (first + i + 1)
+            at = home_slot(hashes[i], size)
+            while True:
+                slot = load64(table, at)
+                if slot == 0:
+                    slot = claim(table, at, mine)
+                    if slot == 0:
+                        break
+                if (slot >> k.HASH_SHIFT) & k.LOW_MASK == hashes[i]:
+                    other = rows + ((slot & k.LOW_MASK) - 1) * stride
+                    if same_words(other, rows + (first + i) * stride, columns):
+                        repeated += 1
+                        break
+                at = slot_after(at, size)
+        first += piece
+    return repeated
+
+
 @entry_point("int64(int64[:,::1], int64[:,::1], int64)")
 def commit(S, A, relation):
     """Makes the overlay the state: removes deleted rows, clears stamps and marks."""

@@ -26,9 +26,11 @@ from tidelog.engine.local.kernels.emit_buckets import (
     head_sources,
     is_ending,
     is_far,
+    leads_far,
     leads_to_ending,
     level_with,
     line_at,
+    noted_at,
     probe,
     stamp_bound,
 )
@@ -43,6 +45,7 @@ from tidelog.engine.local.kernels.memory import (
     load64,
     store64,
 )
+from tidelog.engine.local.kernels.zones import ZONE_MASK, ZONE_PLACES, ZONE_POOL, below, next_zone, passes_bounds
 from tidelog.engine.local.leapfrog.emit import emit_meets, is_plain
 from tidelog.engine.local.leapfrog.triejoin import leapfrog, shares
 
@@ -56,15 +59,6 @@ def narrow(value, width, signed):
     if signed != 0 and (value >> (width - 1)) & 1:
         value = value - (1 << width)
     return value
-
-
-@kernel
-def below(a, b, signed):
-    """True if a < b, as signed or as unsigned words."""
-    if signed != 0:
-        return a < b
-    flip = -9223372036854775808
-    return (a ^ flip) < (b ^ flip)
 
 
 @kernel
@@ -252,7 +246,7 @@ def enumerate_instances(
                     address = A[target, k.ENTRIES] + entry * (k.ENTRY_EXTRA + load64(code, block + k.KEY_N)) * 8
                     iterators[node, k.ITER_CURSOR] = load64(address, k.ENTRY_START)
                     iterators[node, k.ITER_END] = load64(address, k.ENTRY_START) + load32(address, k.ENTRY_LENGTH)
-                    if is_far(S, relation) and not is_ending(code, block):
+                    if is_far(S, relation) and not is_ending(code, block) and A[target, k.ZONES] == 0:
                         start, stop = (
                             iterators[node, k.ITER_CURSOR],
                             min(iterators[node, k.ITER_END], iterators[node, k.ITER_CURSOR] + 2 * FETCH_AHEAD),
@@ -266,7 +260,8 @@ def enumerate_instances(
                 else:
                     iterators[node, k.ITER_END] = S[relation, k.INSERTED_COUNT]
             elif op == k.ITERATE_SCAN:
-                iterators[node, k.ITER_END] = S[relation, k.USED]
+                zones = S[relation, k.SCAN_ZONES] if load64(code, block + k.BOUND_N) > 0 else 0
+                iterators[node, k.ITER_END] = S[relation, k.USED] if zones == 0 else load64(zones, ZONE_PLACES)
             elif op == k.ITERATE_FIND:
                 keys = load64(code, block + k.KEY_AT)
                 for i in range(load64(code, block + k.KEY_N)):
@@ -281,6 +276,11 @@ def enumerate_instances(
                 iterators[node, k.LEAP_OPEN] = 0
             else:
                 iterators[node, k.ITER_END] = 1
+            if load64(code, block + k.ONCE_N) > 0:
+                run_tail(
+                    S, code, load64(code, block + k.ONCE_AT), load64(code, block + k.ONCE_N), registers, phase, wave,
+                    scratch,
+                )  # fmt: skip
             if split >= 0:
                 iterators[node, k.ITER_FIRST] = iterators[node, k.ITER_CURSOR]
                 iterators[node, k.ITER_LAST] = iterators[node, k.ITER_END]
@@ -290,8 +290,13 @@ def enumerate_instances(
         end = iterators[node, k.ITER_END]
         # Read again at every entry: memory may have moved since a buffer was last full.
         source = 0
+        zones = 0
         if op == k.ITERATE_PROBE:
             source = A[target, k.POOL]
+            if load64(code, block + k.BOUND_N) > 0:
+                zones = A[target, k.ZONES]
+        elif op == k.ITERATE_SCAN and load64(code, block + k.BOUND_N) > 0:
+            zones = S[relation, k.SCAN_ZONES]
         elif op == k.ITERATE_BATCH:
             if kind == k.KIND_INSIDE:
                 source = S[relation, k.BATCH]
@@ -299,6 +304,8 @@ def enumerate_instances(
                 source = S[relation, k.DELETED]
             else:
                 source = S[relation, k.INSERTED]
+        if zones != 0:
+            source = load64(zones, ZONE_POOL)
         inside = load64(code, block + k.INSIDE)
         check = load64(code, block + k.CHECK)
         if check != k.CHECK_NONE and op != k.ITERATE_SCAN and S[relation, k.CHANGED] == 0:
@@ -317,10 +324,14 @@ def enumerate_instances(
         equal_at = load64(code, block + k.EQUAL_AT)
         tail_count = load64(code, block + k.TAIL_N)
         tail_at = load64(code, block + k.TAIL_AT)
+        bound_count = load64(code, block + k.BOUND_N)
+        bound_at = load64(code, block + k.BOUND_AT)
         emit_count = load64(code, block + k.EMIT_N)
         emit_at = load64(code, block + k.EMIT_AT)
         child = load64(code, block + k.CHILD)
         descended = False
+        noted = noted_at(buffers, node)
+        leads = rows != 0 and end - cursor > 1 and leads_far(arrangements, code, child)
         plain = op == k.ITERATE_LEAP and is_plain(S, code, block, phase, wave)
         absences = rows != 0 and fetches_absences(stores, code, tail_at, tail_count)
         if absences and is_opened:
@@ -341,7 +352,15 @@ def enumerate_instances(
                 tally, check, phase, wave, bound, combine,
             )  # fmt: skip
             looked_at += found
+        if zones != 0 and is_opened:
+            cursor = next_zone(zones, code, bound_at, bound_count, known, cursor, end)
         while cursor < end and not full and not descended:
+            if zones != 0 and cursor & ZONE_MASK == 0:
+                cursor = next_zone(zones, code, bound_at, bound_count, known, cursor, end)
+                if cursor >= end:
+                    break
+                if is_far(S, relation):
+                    fetch_rows(rows, width, source, cursor, min(end, cursor + ZONE_MASK + 1))
             position = cursor
             cursor += 1
             found_level = level
@@ -368,8 +387,9 @@ def enumerate_instances(
             else:
                 line = line_at(source, position)
                 fetch_row_ahead(
-                    stores, arrangements, code, child, bind_at, bind_count, known, source, position, end, rows, width
-                )
+                    stores, arrangements, code, child, bind_at, bind_count, known, source, position, end, rows, width,
+                    noted, leads,
+                )  # fmt: skip
                 if absences and position + FETCH_AHEAD < end:
                     fetch_absences(
                         stores, code, tail_at, tail_count, bind_at, bind_count, known, source, position + FETCH_AHEAD,
@@ -377,7 +397,7 @@ def enumerate_instances(
                     )  # fmt: skip
                 row = rows + line * width * 8
                 found_level = level_with(row, columns, level, inside, check, phase, bound)
-                if found_level < 0:
+                if found_level < 0 or (bound_count > 0 and not passes_bounds(code, bound_at, bound_count, known, row)):
                     continue
                 for i in range(bind_count):
                     registers[load64(code, bind_at + 2 * i + 1)] = load64(row, load64(code, bind_at + 2 * i))

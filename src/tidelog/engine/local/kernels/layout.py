@@ -37,7 +37,8 @@ TOP = 24  # the highest rank ever given
 FIRST_ARRANGEMENT = 25  # its line in A, or -1
 WIDE = 26  # 1: rows have a word each for total and count
 COUNT_ROOM = 27  # instances that may be applied before the largest total must be checked
-STORE_FIELDS = 28
+SCAN_ZONES = 28  # zones of all rows, while a stratum above is derived (`zones`), or 0
+STORE_FIELDS = 29
 
 # The words of a row behind its columns; COUNT is a word of its own only in a wide relation.
 META, TOTAL, COUNT = 0, 1, 2
@@ -63,7 +64,8 @@ MARKS = 12  # line → its place in its bucket, in 16 bits (`arrange.mark_of`); 
 NEXT_ARRANGEMENT = 13
 SHAPE = 14  # one of the next two
 HASHED, SORTED = 0, 1
-ARRANGEMENT_FIELDS = 15
+ZONES = 15  # its zones, while a stratum is derived (`zones`), or 0
+ARRANGEMENT_FIELDS = 16
 # The words of an entry before its key: the start of its bucket, then, 32 bits each, its length and its room.
 ENTRY_START, ENTRY_EXTRA = 0, 2
 ENTRY_LENGTH, ENTRY_ROOM = 2, 3  # as places of 32 bits
@@ -95,7 +97,12 @@ KEY_N, KEY_AT, BIND_N, BIND_AT, EQUAL_N, EQUAL_AT, TAIL_N, TAIL_AT = 5, 6, 7, 8,
 PARENT, CHILD, SIBLING = 13, 14, 15  # blocks, or -1
 SPLIT = 16  # the cursor from which threads take shares of the block's rows, or -1
 EMIT_N, EMIT_AT = 17, 18
-BLOCK_WIDTH = 19
+BOUND_N, BOUND_AT = 19, 20  # comparisons of a column with a register that is known before the iterator's rows
+ONCE_N, ONCE_AT = 21, 22  # instructions that run when the iterator is opened, not for each row
+BLOCK_WIDTH = 23
+# A bound: a column of the row, how it compares with a register, and 1 if words are signed.
+BOUND_COLUMN, BOUND_OP, BOUND_REGISTER, BOUND_SIGNED, BOUND_WIDTH = 0, 1, 2, 3, 4
+BELOW_IT, AT_MOST_IT, ABOVE_IT, AT_LEAST_IT, EQUAL_TO_IT = 0, 1, 2, 3, 4
 # An emit: the buffer and the tally of an instance; then the registers of its head.
 EMIT_SLOT, EMIT_TALLY, EMIT_COUNT, EMIT_REGISTERS = 0, 1, 2, 3
 # An instance in a buffer: the head's columns, its level, the hash of the head. The upper half of the level's word says
@@ -170,6 +177,9 @@ RECENT_MASK = RECENT_WORDS - 1
 PLACE_BITS = 14
 PLACE_MASK = (1 << PLACE_BITS) - 1
 STAGED_ROWS = 64  # rows of a bucket that are emitted at a time, at most OUT_SPARE; of each: address, level and hash
+# Behind them, for some iterators each: hashes of keys that later rows will look for, by the last bits of the cursor.
+NOTED_MASK, NOTED_LISTS = 31, 4
+STAGED_WORDS = 2 * STAGED_ROWS + (NOTED_MASK + 1) * NOTED_LISTS
 MOST_REPEATS = 1 << 20  # rows of one bucket that are emitted before the buffers are applied
 PIECE = 128  # instances applied at a time
 PAUSE_ROWS = 20_000_000  # rows that a join reads before Python checks the deadline

@@ -62,6 +62,7 @@ from tidelog.engine.local.storage.arrangement import Arrangement
 from tidelog.engine.local.storage.fill_index import fill
 from tidelog.engine.local.storage.growable_array import SMALLEST, Growing
 from tidelog.engine.local.storage.inserted_rows import NO_LINES, InsertedRows
+from tidelog.engine.local.storage.load import Load
 from tidelog.engine.local.storage.resize_index import enlarge
 from tidelog.engine.local.storage.trie import Trie
 from tidelog.plan.statistics import Order
@@ -231,7 +232,7 @@ class Store:
                     arrangement.marks.make_room(len(self._rows))
                     self.catalog.A[number, MARKS] = arrangement.marks.address
         if (int(line[LIVE]) + rows) * 4 > int(line[SLOT_COUNT]) * 3:
-            self._grow_index(_slots_for(int(line[LIVE]) + rows))
+            self._grow_index(slots_for(int(line[LIVE]) + rows))
 
     def _make_count_room(self, instances: int) -> None:
         """Makes room for so many instances in the totals; widens the store early, so that this is rare."""
@@ -406,11 +407,23 @@ class Store:
             fill(0)
         else:
             pool.run(fill)
-        self.line[USED] = self.line[LIVE] = self.line[INSERTED_COUNT] = len(rows)
+        self._are_facts(len(rows), is_read=is_read)
+
+    def take(self, load: Load) -> None:
+        """Uses the indexed rows of a load as those of this fresh store, which replaces one without rows."""
+        self._use(load.lines)
+        self._slots = load.slots
+        line = self.line
+        line[SLOTS], line[SLOT_COUNT] = self._slots.address, len(self._slots)
+        self._are_facts(len(load), is_read=load.is_read)
+
+    def _are_facts(self, count: int, *, is_read: bool) -> None:
+        """Notes so many rows, from the first line on, as inserted facts."""
+        self.line[USED] = self.line[LIVE] = self.line[INSERTED_COUNT] = count
         self._is_stamped = is_read
         if is_read:
-            self._make_change_room(len(rows), 0)
-            self._inserted[:] = np.arange(len(rows))
+            self._make_change_room(count, 0)
+            self._inserted[:] = np.arange(count)
 
     def finish_alone(self) -> None:
         """Ends a Bootstrap into this fresh store without looking for changes: nobody asks for them."""
@@ -570,7 +583,7 @@ class Store:
         return arrangement.bytes(line, int(self.line[USED]))
 
 
-def _slots_for(rows: int) -> int:
+def slots_for(rows: int) -> int:
     """Returns how many slots an index for so many rows gets, with room for more.
 
     A small index doubles, because time matters more than memory; a large one grows by half.
@@ -581,4 +594,4 @@ def _slots_for(rows: int) -> int:
 
 def _slots_to_fill(rows: int) -> int:
     """Returns how many slots an index gets that is filled at once: a large one is two thirds full, and grows late."""
-    return min(_slots_for(rows), max(MANY_SLOTS, rows + rows // 2))
+    return min(slots_for(rows), max(MANY_SLOTS, rows + rows // 2))

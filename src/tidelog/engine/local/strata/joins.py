@@ -26,7 +26,8 @@ from tidelog.engine.local.execution.threads import NO_INPUTS, SegmentExecutor, T
 from tidelog.engine.local.kernels import entry_points
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.catalog import Catalog
-from tidelog.engine.local.storage.store import Store
+from tidelog.engine.local.storage.load import Load
+from tidelog.engine.local.storage.store import Store, slots_for
 from tidelog.engine.local.strata.row_wise_waves import RowWiseWaves
 from tidelog.maintain.limits import Running, Watch
 from tidelog.maintain.switch import Meter, Progress, Touched
@@ -94,6 +95,7 @@ class LocalStratum:
         self.added: tuple[Rule, ...] = ()
         self.removed: tuple[Rule, ...] = ()
         self.replaced: dict[int, Store] = {}
+        self._load: Load | None = None  # of the epoch that begins
         self.plans = PlanCache(
             stratum,
             self._planned_rules(stratum.rules),
@@ -213,7 +215,23 @@ class LocalStratum:
 
     def net_facts(self, relation: int, rows: Words, signs: Words) -> tuple[Words, Words]:
         """Returns the net effect of inserts (+1) and deletes (-1), in order: facts to insert, and facts to delete."""
-        return self.catalog.net_rows(relation, rows, signs)
+        if self._load is not None:
+            if self._load.has(rows) and self._load.index(self.catalog.thread_pool):
+                return rows, rows[:0]
+            self._load = None
+        return self.catalog.net_rows(relation, np.ascontiguousarray(rows), signs)
+
+    def begin_load(self, rows: int) -> Words | None:
+        """Returns where to write so many facts for the only relation of the stratum; None if they would not stay."""
+        self._load = None
+        if type(self) is not LocalStratum or not self._takes_only_facts() or rows < MANY_FACTS:
+            return None
+        (store,) = self.stores()
+        if not store.columns or len(self.inherited.get(store.relation, ())):
+            return None
+        is_read = store.relation in self.read_above
+        self._load = Load(rows, store.columns, slots_for(rows), is_read=is_read)
+        return self._load.words
 
     def made_words(self) -> Iterator[tuple[Type, Words]]:
         """Yields words that the stratum stores between epochs and that may be in no row, by their types."""
@@ -390,13 +408,17 @@ class LocalStratum:
                 return int(control[k.INSTANCES])
             self._waves_done = int(control[k.WAVE]), int(control[k.INSTANCES])
         self._prepare(IN_BOOTSTRAP, self._waves_done[0])
-        born = self._run(k.INSERT, None, logging=False)
+        try:
+            self.plans.make_zones()
+            born = self._run(k.INSERT, None, logging=False)
+        finally:
+            self.plans.zones.drop()
         assert born is not None
         return born
 
     def _fill_with_facts(self) -> bool:
         """Fills an empty relation without rules with many facts; returns False if it is not one."""
-        if not self._has_only_facts() or self.row_count or len(self._inside) != 1:
+        if not self._takes_only_facts():
             return False
         (relation,) = self._inside.tolist()
         rows = self.facts[relation][0] if relation in self.facts else NO_INPUTS
@@ -404,12 +426,20 @@ class LocalStratum:
             return False
         self.replaced[relation] = self.catalog.replace(relation)
         fresh = self.catalog.stores[relation]
-        fresh.fill(np.ascontiguousarray(rows), is_read=relation in self.read_above)
+        load, self._load = self._load, None
+        if load is not None and load.has(rows):
+            fresh.take(load)
+        else:
+            fresh.fill(np.ascontiguousarray(rows), is_read=relation in self.read_above)
         self._look_at_rows(None)
         self.waves = self.work = 0
         self.instances = len(rows)
         self._mark_changed(fresh)
         return True
+
+    def _takes_only_facts(self) -> bool:
+        """True if its rows, of which there are none, are the facts of one relation."""
+        return self._has_only_facts() and not self.row_count and len(self._inside) == 1
 
     def _has_only_facts(self) -> bool:
         """True if its rows are its facts, all of them different."""
@@ -443,7 +473,7 @@ class LocalStratum:
                 store.commit()
             store.line[k.CHANGED] = 0
         self.replaced.clear()
-        self.facts = {}
+        self.facts, self._load = {}, None
         self.is_new, self.inherited = False, {}
         if self.added or self.removed:
             self.added = self.removed = ()
