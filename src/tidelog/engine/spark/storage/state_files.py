@@ -323,7 +323,7 @@ def _wrong_values(table: pa.Table, form: _Form) -> str:
         if table[name].null_count:
             return f"has rows without a value in `{name}`"
     for name in form.integers:
-        if not pc.all(pc.match_substring_regex(table[name], r"^-?[0-9]+$")).as_py():
+        if not pc.all(pc.match_substring_regex(table[name], r"^-?[0-9]+$"), min_count=0).as_py():
             return f"has a text in `{name}` that is no integer"
     if _RANK in form.required and table.num_rows:
         ranks = pc.min_max(table[_RANK]).as_py()
