@@ -336,3 +336,19 @@ def test_regret_is_what_was_taken_above_the_better_expectation() -> None:
 def test_events_are_counted_by_relation_and_sign() -> None:
     touched = [Touched("A", 5, 2, 0), Touched("B", 5, 1, 3)]
     assert events_of(touched) == {("A", 1): 2, ("B", 1): 1, ("B", -1): 3}
+
+
+def test_an_added_rule_is_watched_even_in_a_small_stratum() -> None:
+    """It may have any number of instances, and a Bootstrap would derive them faster."""
+    added = Touched("rule 1", 2, 1, 0, is_rule=True)
+    assert decide(measured(), edges(came=1), instances=100).budget == float("inf")
+    assert decide(measured(), [added], instances=100).budget < 1.0
+
+
+def test_a_removed_rule_with_most_instances_is_a_bootstrap() -> None:
+    most = Touched("rule 1", 2, 0, 1, is_rule=True, share=0.99)
+    few = Touched("rule 1", 2, 0, 1, is_rule=True, share=0.01)
+    unknown = Touched("rule 1", 2, 0, 1, is_rule=True)
+    assert decide(measured(), [most]).is_full
+    assert not decide(measured(), [few]).is_full
+    assert not decide(measured(), [unknown]).is_full

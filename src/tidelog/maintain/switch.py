@@ -49,12 +49,23 @@ LOOKS, LOOK_EVERY = 64, 8_192
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A relation that a stratum's rules read, or its own facts: rows before the epoch, inserted and deleted ones."""
+    """A relation that a stratum's rules read, or its own facts: rows before the epoch, inserted and deleted ones.
+
+    Or a rule that is added or removed (`is_rule`), among so many; a removed one may have a known `share` of all
+    instances.
+    """
 
     relation: str
     rows: int
     inserted: int
     deleted: int
+    is_rule: bool = False
+    share: float | None = None
+
+    @property
+    def shrinks(self) -> float:
+        """The part of the relation, or of the instances, that is deleted."""
+        return self.deleted / max(self.rows, self.deleted, 1) if self.share is None else self.share
 
 
 FIRST_LOAD = "nothing was derived yet and most of the rows that the rules read are new"
@@ -217,7 +228,9 @@ class Switch:
             return Decision("bootstrap", FIRST_LOAD)
         inserted = sum(each.inserted for each in touched)
         deleted = sum(each.deleted for each in touched)
-        if max(instances, inserted + deleted) <= ALWAYS_UPDATE:
+        # An added rule may have any number of instances.
+        grows = any(each.is_rule and each.inserted for each in touched)
+        if max(instances, inserted + deleted) <= ALWAYS_UPDATE and not grows:
             return Decision("update", "the stratum is small")
         return self._weigh(self.history(relations), instances, rows, max(rows_below - inserted, deleted, 1), touched)
 
@@ -226,7 +239,11 @@ class Switch:
     ) -> Decision:
         events = events_of(touched)
         work = history.expected_work(events, instances)
-        shrunk = max((each.deleted / max(each.rows, each.deleted) for each in touched if each.deleted), default=0.0)
+        removed = sum(each.share or 0.0 for each in touched)
+        if removed:
+            # All of their instances die, and those that follow from them.
+            work = max(work or 0.0, removed * instances)
+        shrunk = max((each.shrinks for each in touched if each.deleted), default=0.0)
         rate = history.bootstrap_rate
         # In seconds, or in instances of a Bootstrap.
         per_instance = 1.0 if rate is None else rate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import random
 import weakref
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.kernels import arrange, entry_points
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage import growable_array
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.strategies.counting import kernel
 
@@ -208,3 +210,33 @@ def test_totals_beyond_what_fits_into_half_a_word_are_counted() -> None:
     assert rows(made.table("R")) == {(1,), (2,)}
     made.commit([Operation("E", -1, table("xy", [(1, y) for y in range(15)]))])
     assert store.totals_of(np.array([line])).tolist() == [2**31 - 9]
+
+
+@pytest.mark.parametrize("above", ["", "output relation K(v: u32)\nK(v) :- J(v, _), not A(v, v)."])
+def test_rows_that_a_bootstrap_does_not_find_again_are_deleted(above: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether strata above read them, or nobody."""
+    monkeypatch.setattr(growable_array, "LARGE", 0)
+    monkeypatch.setattr(growable_array, "LARGE_PAGE", mmap.PAGESIZE)
+    made = LocalEngine(compile_program(Source("<test>", JOIN + above)).rules, strategy="recompute")
+    made.open()
+    rng = random.Random(len(above))
+    a: set[tuple[int, int]] = set()
+    b = {(i % 7, i) for i in range(60)}
+    made.commit([Operation("B", 1, table("kw", sorted(b)))])
+    before: set[tuple[int, int]] = set()
+    for turn in range(12):
+        batch = {(turn % 2, turn), *((rng.randrange(7), rng.randrange(300)) for _ in range(rng.choice([5, 300])))}
+        sign = 1 if turn % 2 == 0 else -1
+        a = a | batch if sign > 0 else {row for row in a if row[0] > 1}
+        changed = sorted(batch) if sign > 0 else [(k, v) for k in (0, 1) for v in range(300)]
+        outcome = made.commit([Operation("A", sign, table("kv", changed))])
+        now = {(v, w) for k, v in a for key, w in b if k == key}
+        assert rows(made.table("J")) == now
+        assert made.count("J") == len(now)
+        assert outcome is not None
+        found = outcome.changes.get("J")
+        assert (rows(found.inserted()) if found else set()) == now - before
+        assert (rows(found.deleted()) if found else set()) == before - now
+        assert all(made.contains("J", row) for row in now)
+        assert not any(made.contains("J", row) for row in before - now)
+        before = now

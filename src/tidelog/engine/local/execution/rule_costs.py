@@ -108,6 +108,12 @@ class RuleCosts:
         self._fold()
         return self._total
 
+    def shares(self) -> dict[int, float]:
+        """Returns the share of each rule in the instances of all epochs, about its share in those that there are."""
+        costs = self.total()
+        instances = sum(cost.instances for cost in costs.values())
+        return {rule: cost.instances / instances for rule, cost in costs.items()} if instances else {}
+
     def _shared_out(self, seconds: float) -> _Costs:
         rest = max(seconds - sum(cost.seconds for cost in self._measured.values()), 0.0)
         instances = sum(self._counted.values())

@@ -134,6 +134,36 @@ def add_deleted(S, A, old, new, kept):
     return -1
 
 
+@entry_point("int64(int64[:,::1], int64, int64, uint8[::1])")
+def append_deleted(S, old, new, kept):
+    """Appends rows that are only in line `old` of S to the lines of line `new`, as deleted rows that no stratum above
+    reads: they are in no index and no arrangement, and not among the live ones. Runs after `mark_inserted`.
+
+    The caller has made room for them in the lines and in DELETED.
+    """
+    columns = S[new, k.COLUMNS]
+    wide = S[new, k.WIDE]
+    stride = S[new, k.WIDTH] * 8
+    old_stride = S[old, k.WIDTH] * 8
+    line = S[new, k.USED]
+    deleted_count = 0
+    for before in range(S[old, k.USED]):
+        row = S[old, k.ROWS] + before * old_stride
+        if kept[before] != 0 or load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
+            continue
+        there = S[new, k.ROWS] + line * stride
+        for i in range(columns):
+            store64(there, i, load64(row, i))
+        set_numbers(there, columns, wide, 0, 0)
+        store64(there, columns + k.META, -1 << k.STAMP_SHIFT)
+        store32(S[new, k.DELETED], deleted_count, line)
+        deleted_count += 1
+        line += 1
+    S[new, k.USED] = line
+    S[new, k.DELETED_COUNT] = deleted_count
+    return 0
+
+
 @entry_point("int64(int64[:,::1], int64)")
 def mark_all_inserted(S, relation):
     """Marks all rows as inserted and without stamps, for a relation that was empty and that no stratum above reads.

@@ -99,6 +99,7 @@ class Store:
         self._inserted = NO_LINES
         self._deleted = NO_LINES
         self._is_stamped = True
+        self._appended_from: int | None = None  # the first line of deleted rows that are in no index
         self.arrangements: dict[int, Arrangement | Trie] = {}
         self.beside: Beside | None = None
         self.saved = np.zeros(STORE_FIELDS, dtype=np.int64)
@@ -186,10 +187,7 @@ class Store:
             line[COUNT_ROOM] = row_counts.LARGEST_NARROW - largest
             if line[COUNT_ROOM] < 0:
                 self.widen()
-        wanted = int(line[USED]) + rows
-        if wanted > line[CAPACITY]:
-            self._rows.make_room(wanted)
-            line[ROWS], line[CAPACITY] = self._rows.address, len(self._rows)
+        self._make_lines(int(line[USED]) + rows)
 
     def end_filling(self, batch: Lines) -> None:
         """Indexes all rows again; `batch` are the lines of those that enter with the present wave."""
@@ -224,6 +222,13 @@ class Store:
         if max(rows, instances) > line[COUNT_ROOM]:
             self._make_count_room(max(rows, instances))
         wanted = int(line[USED]) + rows - int(line[FREE_COUNT])
+        self._make_lines(wanted)
+        if (int(line[LIVE]) + rows) * 4 > int(line[SLOT_COUNT]) * 3:
+            self._grow_index(slots_for(int(line[LIVE]) + rows))
+
+    def _make_lines(self, wanted: int) -> None:
+        """Makes room for so many lines, and for their marks in arrangements."""
+        line = self.line
         if wanted > line[CAPACITY]:
             self._rows.make_room(wanted)
             line[ROWS], line[CAPACITY] = self._rows.address, len(self._rows)
@@ -231,8 +236,6 @@ class Store:
                 if isinstance(arrangement, Arrangement):
                     arrangement.marks.make_room(len(self._rows))
                     self.catalog.A[number, MARKS] = arrangement.marks.address
-        if (int(line[LIVE]) + rows) * 4 > int(line[SLOT_COUNT]) * 3:
-            self._grow_index(slots_for(int(line[LIVE]) + rows))
 
     def _make_count_room(self, instances: int) -> None:
         """Makes room for so many instances in the totals; widens the store early, so that this is rare."""
@@ -380,7 +383,11 @@ class Store:
         kept = np.zeros(int(old.saved[USED]), dtype=np.uint8)
         scratch = np.empty(PIECE, dtype=np.int64)
         missing -= int(finish_epoch.mark_inserted(self.catalog.S, before, self.relation, kept, scratch))
-        if missing:
+        if missing and not is_read:
+            self._appended_from = int(self.line[USED])
+            self._make_lines(self._appended_from + missing)
+            finish_epoch.append_deleted(self.catalog.S, before, self.relation, kept)
+        elif missing:
             self.make_row_room(missing)
             while (
                 full := int(finish_epoch.add_deleted(self.catalog.S, self.catalog.A, before, self.relation, kept))
@@ -434,6 +441,10 @@ class Store:
         self._inserted, self._deleted = np.empty(inserted, dtype=np.int32), np.empty(deleted, dtype=np.int32)
         self.line[INSERTED], self.line[DELETED] = self._inserted.ctypes.data, self._deleted.ctypes.data
 
+    def rows_to_stay(self) -> int:
+        """Returns how many rows there are after the epoch, once the stratum is finished."""
+        return len(self) - (int(self.line[DELETED_COUNT]) if self._appended_from is None else 0)
+
     def has_overlay(self) -> bool:
         """True if the epoch has changed this store."""
         line = self.line
@@ -441,6 +452,9 @@ class Store:
 
     def commit(self) -> None:
         """Makes the overlay the state."""
+        if self._appended_from is not None:
+            self._rows.release(self._appended_from, int(self.line[USED]))
+            self.line[USED], self.line[DELETED_COUNT], self._appended_from = self._appended_from, 0, None
         self.make_free_room(int(self.line[DELETED_COUNT]))
         if not self._is_stamped:
             self.line[INSERTED_COUNT] = 0

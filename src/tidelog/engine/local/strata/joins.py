@@ -182,8 +182,13 @@ class LocalStratum:
             for relation, (to_insert, to_delete) in self.facts.items()
         ]
         count = len(self.stratum.rules)
-        rules = [Touched(f"rule {rule.id}", count, 1, 0) for rule in self.added]
-        rules += [Touched(f"rule {rule.id}", count, 0, 1) for rule in self.removed]
+        rules = [Touched(f"rule {rule.id}", count, 1, 0, is_rule=True) for rule in self.added]
+        if self.removed:
+            shares = self.costs.shares()
+            rules += [
+                Touched(f"rule {rule.id}", count, 0, 1, is_rule=True, share=shares.get(rule.id, 0.0))
+                for rule in self.removed
+            ]
         return (*below, *own, *rules)
 
     def rows_below(self) -> int:
@@ -633,8 +638,7 @@ class LocalStratum:
     def _look_at_final_rows(self) -> None:
         """Raises if a relation has too many rows, once the stratum is done."""
         for name, store in zip(self.relations, self.stores()):
-            count = len(store) - int(store.line[k.DELETED_COUNT])
-            self.watch.rows(name, count, partial(self._deriving, name, None))
+            self.watch.rows(name, store.rows_to_stay(), partial(self._deriving, name, None))
 
     def _rows_to_be(self, store: Store) -> int:
         """Returns a lower bound of the rows that a relation has after the epoch."""

@@ -199,8 +199,8 @@ class FramesStratum:
             if versions.changed is not None
         ]
         rule_delta, count = self._inputs.rule_delta, len(self.stratum.rules)
-        rules = [Touched(f"rule {rule.id}", count, 1, 0) for rule in rule_delta.added]
-        rules += [Touched(f"rule {rule.id}", count, 0, 1) for rule in rule_delta.removed]
+        rules = [Touched(f"rule {rule.id}", count, 1, 0, is_rule=True) for rule in rule_delta.added]
+        rules += [Touched(f"rule {rule.id}", count, 0, 1, is_rule=True) for rule in rule_delta.removed]
         return (*below, *rules)
 
     def rows_below(self) -> int:
