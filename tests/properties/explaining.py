@@ -37,7 +37,7 @@ from tidelog.check import typed
 from tidelog.database.queries.query import compile_query
 from tidelog.diagnostics.errors import DataError, ProgramError
 from tidelog.diagnostics.spans import Source
-from tidelog.engine.proof import FailedMatch, Origin, Proof
+from tidelog.engine.proof import Absence, Cut, FailedMatch, Origin, Proof
 from tidelog.functions.scalar import compile_scalar
 from tidelog.rules import ir
 from tidelog.rules.lower.query import Query
@@ -92,12 +92,14 @@ def absences_are_explained(
             if relation.name not in case.program.derived or relation.kind == "stream":
                 continue
             for row in _absent(relation.columns, past[-1], case.program, relation.name, rng):
-                attempts = replay.engine.queries().why_not(relation.name, replay.row_in(relation.name, row))
+                depth = rng.randint(1, 6)
+                given = replay.row_in(relation.name, row)
+                attempts = replay.engine.queries().why_not(relation.name, given, depth=depth)
                 assert attempts is not None, f"{relation.name}{row} is not there"
                 assert len(attempts) == sum(rule.head.relation == relation.name for rule in case.program.rules)
                 for attempt in attempts:
                     assert attempt.is_sure
-                    _really_fails(attempt, replay)
+                    _really_fails(attempt, replay, depth)
                 explained += 1
             for row, weight in past[-1][relation.name].items():
                 if weight > 0:
@@ -255,8 +257,10 @@ def _absent(columns: Sequence[Type], rows: Weights, program: Program, name: str,
     return rng.sample(absent, min(len(absent), 4))
 
 
-def _really_fails(attempt: FailedMatch, replay: EngineReplay) -> None:
-    """Under the binding, the literals that are said to hold do, and the one that is said to fail does."""
+def _really_fails(attempt: FailedMatch, replay: EngineReplay, depth: int) -> None:
+    """Under the binding, the literals that are said to hold do, and the one that is said to fail does; so do those of
+    the rules below it, not deeper than asked for."""
+    assert depth > 0
     if not attempt.fits:
         return
     while attempt.inner is not None:
@@ -265,6 +269,27 @@ def _really_fails(attempt: FailedMatch, replay: EngineReplay) -> None:
     assert not _may_hold(attempt.rule.body[attempt.place], attempt, replay), f"{attempt} holds"
     for place in attempt.done:
         assert _may_hold(attempt.rule.body[place], attempt, replay), f"{attempt} does not hold at {place}"
+    if attempt.below is not None:
+        _is_missing(attempt.below, replay, depth - 1)
+    if attempt.present is not None:
+        found = attempt.present.rows[0]
+        assert found.row in _rows(found.relation, replay)
+        height(attempt.present)
+
+
+def _is_missing(absence: Absence, replay: EngineReplay, depth: int) -> None:
+    """No row has these values, and each rule says why."""
+    columns = absence.columns
+    for row in _rows(absence.relation, replay):
+        assert any(row[column] != value for column, value in columns.items()), f"{absence} is there: {row}"
+    if absence.cut is not None:
+        assert not absence.attempts
+        assert (depth == 0) or absence.cut is not Cut.DEPTH
+        return
+    rules = [rule for rule in replay.engine.program.rules if rule.head.relation == absence.relation]
+    assert len(absence.attempts) == len(rules)
+    for attempt in absence.attempts:
+        _really_fails(attempt, replay, depth)
 
 
 def _may_hold(literal: ir.Literal, attempt: FailedMatch, replay: EngineReplay) -> bool:

@@ -163,16 +163,18 @@ class Database:
             raise row_not_there(self._locked.program, name, values)
         return explanation(proof, self._locked.program)
 
-    def why_not(self, relation: str, row: Any) -> WhyNot:
+    def why_not(self, relation: str, row: Any, *, max_depth: int = 5) -> WhyNot:
         """Explains why a row is not there: for each rule that could derive it, the first literal without a match.
 
-        A row that is there is no error: the answer says so. Raises DataError for one that does not fit the relation.
+        If rules could derive a row for that literal, the answer goes on with why there is none, down to this depth. A
+        row that is there is no error: the answer says so. Raises DataError for one that does not fit the relation.
         """
         from tidelog.database.queries.why_not import why_not
 
+        depth = positive_whole("max_depth", max_depth)
         name, values = self._row_of(relation, row)
         with self._locked.engine() as engine:
-            attempts = engine.queries().why_not(name, values)
+            attempts = engine.queries().why_not(name, values, depth=depth)
         return why_not(name, values, attempts, self._locked.program)
 
     def query(

@@ -99,8 +99,11 @@ class Queries(Protocol):
     def explain(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
         """Returns a proof of a row; None if the row is absent."""
 
-    def why_not(self, relation: str, row: Row) -> tuple[FailedMatch, ...] | None:
-        """Returns how far each rule of the relation matches for an absent row; None if the row is present."""
+    def why_not(self, relation: str, row: Row, *, depth: int = 1) -> tuple[FailedMatch, ...] | None:
+        """Returns how far each rule of the relation matches for an absent row; None if the row is present.
+
+        With a `depth` above 1, rows that rules miss are explained in the same way, so many levels down.
+        """
 
     def evaluate(self, query: Query, *, limit: int | None = None, deadline: float | None = None) -> list[Row]:
         """Returns the distinct rows of a query, in no particular order.

@@ -38,7 +38,8 @@ class Proved:
     rule's body (0 for the members of a group); `values` are those of the rule's variables.
 
     `derivations` counts the rule instances that derive it now, if the state knows. An aggregate over rows has only its
-    largest contributions among `rows`; `members` is the number of all.
+    largest contributions among `rows`, and a least or greatest value inside recursion the members that decide it;
+    `members` is the number of all. `is_past`: a round of the recursion had the row, and a later one has another value.
     """
 
     relation: str
@@ -50,6 +51,7 @@ class Proved:
     weight: int = 1
     derivations: int | None = None
     members: int | None = None
+    is_past: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class FailedMatch:
     `done` the places of those that the best binding got past, and `values` that binding. `instead` has the computed
     value where the row needs another one. If the literal stands for an earlier part of the rule (before a `group_by` or
     an `Inspect`), `inner` says how far that part matches. Without a `place` the rule does derive the row, and other
-    weights cancel it. `is_sure`: all bindings were tried.
+    weights cancel it. `is_sure`: all bindings were tried. `below` says why there is no row for the literal, if rules
+    could derive one; `present` is a proof of the row that a negated literal meets.
     """
 
     rule: Rule
@@ -79,3 +82,24 @@ class FailedMatch:
     instead: Mapping[str, Any] = field(default_factory=dict)
     inner: FailedMatch | None = None
     is_sure: bool = True
+    below: Absence | None = None
+    present: Proof | None = None
+
+
+class Cut(Enum):
+    """Why an explanation of missing rows goes no further."""
+
+    DEPTH = "depth"  # it is as deep as was asked for
+    AGAIN = "again"  # the same rows are missing further up
+    ENOUGH = "enough"  # it has as many parts as one can read
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Rows that are missing: those of a relation with these values in some columns. Each rule says how far it matches,
+    unless the explanation is cut here."""
+
+    relation: str
+    columns: Mapping[int, Any]
+    attempts: tuple[FailedMatch, ...] = ()
+    cut: Cut | None = None

@@ -112,3 +112,66 @@ def test_on_a_closed_database_it_is_an_error() -> None:
     for ask in (lambda: db.why_not("Reach", ("a", "b")), lambda: db.query("Edge(x, y)"), db.profile):
         with pytest.raises(tidelog.UsageError, match="the database is closed"):
             ask()
+
+
+DEEP = """
+input relation Edge(src: string, dst: string)
+input relation Closed(name: string)
+relation Open(src: string, dst: string)
+Open(x, y) :- Edge(x, y), not Closed(y).
+relation Reach(src: string, dst: string)
+Reach(x, y) :- Open(x, y).
+Reach(x, z) :- Reach(x, y), Open(y, z).
+output relation Served(name: string)
+Served(x) :- Reach("hub", x).
+"""
+
+
+def test_reasons_go_down_to_inputs_and_to_rows_that_are_in_the_way() -> None:
+    with tidelog.compile(DEEP).open() as db:
+        with db.transaction() as tx:
+            tx.insert("Edge", [("hub", "a"), ("a", "b")])
+            tx.insert("Closed", ["b"])
+        found = db.why_not("Served", ("b",))
+        assert str(found) == (
+            'Served("b") is not there\n'
+            '  Served(x) :- Reach("hub", x).    <text>:10:1\n'
+            '    there is no Reach("hub", "b")\n'
+            '      Reach("hub", "b") is missing\n'
+            "        Reach(x, y) :- Open(x, y).    <text>:7:1\n"
+            '          there is no Open("hub", "b")\n'
+            '            Open("hub", "b") is missing\n'
+            "              Open(x, y) :- Edge(x, y), not Closed(y).    <text>:5:1\n"
+            '                there is no Edge("hub", "b")\n'
+            "        Reach(x, z) :- Reach(x, y), Open(y, z).    <text>:8:1\n"
+            '          there is no Open("a", "b")    with x = "hub"\n'
+            '            Open("a", "b") is missing\n'
+            "              Open(x, y) :- Edge(x, y), not Closed(y).    <text>:5:1\n"
+            '                `not Closed("b")` does not hold: the row is there    with x = "a"\n'
+            '                  Closed("b")   input'
+        )
+        assert found.depth == 3
+        assert found.to_dict()["rules"][0]["below"]["relation"] == "Reach"
+
+
+def test_the_depth_has_a_limit_and_recursion_ends() -> None:
+    with tidelog.compile(DEEP).open() as db:
+        with db.transaction() as tx:
+            tx.insert("Edge", [("a", "b")])
+        shallow = db.why_not("Served", ("b",), max_depth=1)
+        assert shallow.depth == 1
+        assert "missing" not in str(shallow)
+        two = str(db.why_not("Served", ("b",), max_depth=2))
+        assert 'Open("hub", "b") is missing: its own reasons are deeper than `max_depth`' in two
+        deep = db.why_not("Served", ("b",), max_depth=50)
+        assert deep.depth < 10
+        with pytest.raises(tidelog.UsageError, match="max_depth"):
+            db.why_not("Served", ("b",), max_depth=0)
+
+
+def test_a_row_that_would_need_itself_is_not_explained_twice() -> None:
+    text = (
+        "input relation In(x: u8)\nrelation P(x: u8)\nrelation Q(x: u8)\nP(x) :- Q(x).\nQ(x) :- P(x).\nP(x) :- In(x)."
+    )
+    with tidelog.compile(text).open() as db:
+        assert "P(1) is missing: see above: it would need itself" in str(db.why_not("P", (1,), max_depth=30))

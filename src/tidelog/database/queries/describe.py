@@ -32,8 +32,9 @@ class Describer:
         """Writes a value as the shell prints it."""
         return record_text(value, type_, self._definitions)
 
-    def row(self, name: str, row: Row, members: int = 0) -> str:
-        """Writes a row of any relation; for a hidden one, its meaning. `members` is the size of a group."""
+    def row(self, name: str, row: Row, members: int = 0, listed: int = 0) -> str:
+        """Writes a row of any relation; for a hidden one, its meaning. `members` is the size of a group, of which so
+        many are listed below it."""
         relation = self._program.relations[name]
         shown = [self.value(value, column.type) for value, column in zip(row, relation.columns, strict=True)]
         kind = hidden_kind(self._program, name)
@@ -43,7 +44,7 @@ class Describer:
             parts = shown[len(shown) - self._parts(name) :]
             return f"value {parts[0]}" if len(parts) == 1 else f"value ({', '.join(parts)})"
         if kind == "groups":
-            return self._group(name, row, shown, members)
+            return self._group(name, row, shown, members, listed)
         if relation.explicit:
             return f"{name}[{shown[0]}]"
         return f"{name.partition('#')[0]}({', '.join(shown)})"
@@ -65,24 +66,27 @@ class Describer:
         types = {term.name: term.type for term in shown}
         return self.bindings({term.name: value for term, value in shown.items()}, types) or "row"
 
-    def _group(self, name: str, row: Row, shown: Sequence[str], members: int) -> str:
+    def _group(self, name: str, row: Row, shown: Sequence[str], members: int, listed: int) -> str:
         (rule,) = (rule for rule in self._program.rules if rule.head.relation == name)
         assert rule.group is not None
         keys = [term.name for term in rule.group.atom.terms if isinstance(term, ir.Variable)]
         by = ", ".join(f"{key} = {value}" for key, value in zip(keys, shown)) or "()"
         if rule.group.of_rows:
-            return self._of_rows(rule.group, shown, members)
+            return self._of_rows(rule.group, shown, members, listed)
         group = row[-1] if row else None
         count = len(group.items) if isinstance(group, Group) else members
-        return f"group by {by} of {count} {'value' if count == 1 else 'values'}"
+        decides = f", {_decides(listed)}" if 0 < listed < count else ""
+        return f"group by {by} of {count} {'value' if count == 1 else 'values'}{decides}"
 
-    def _of_rows(self, group: ir.Group, shown: Sequence[str], members: int) -> str:
+    def _of_rows(self, group: ir.Group, shown: Sequence[str], members: int, listed: int) -> str:
         """Writes an aggregate over rows: `var t = sum(p) by (shop), shop = "a": of 3 rows`."""
         keys = [term.name for term in group.atom.terms if isinstance(term, ir.Variable)]
         by = "".join(f", {key} = {value}" for key, value in zip(keys, shown))
         rows = "1 row" if members == 1 else f"{members} rows"
-        if members > SHOWN_CONTRIBUTIONS:
+        if listed == SHOWN_CONTRIBUTIONS and members > listed:
             rows += f", the {SHOWN_CONTRIBUTIONS} largest contributions:"
+        elif 0 < listed < members:
+            rows += f", {_decides(listed)}"
         return f"{one_line(group.atom.span)}{by}: of {rows}"
 
     def bindings(self, values: Mapping[str, Any], types: Mapping[str, Type]) -> str:
@@ -192,6 +196,10 @@ def hidden_kind(program: ir.RuleProgram, name: str) -> str | None:
     letters = "".join(char for char in name.partition("#")[2] if char.isalpha())
     known = ("groups", "members", "total", "inspect", "apply", "not", "index")
     return next((kind for kind in known if letters.startswith(kind)), "projection")
+
+
+def _decides(count: int) -> str:
+    return "the one that decides:" if count == 1 else f"the {count} that decide:"
 
 
 def _read_by(aggregate: ir.Aggregate) -> frozenset[str]:

@@ -50,7 +50,8 @@ class Step:
     of its premises, or an aggregate over rows: its premises are the largest contributions), `transformer`, `delayed`,
     `stream`, or `circle` (it only supports itself). A step with a rule has the rule's text, its place, and the values
     of its variables. `derivations` is the number of present derivations of the row by rules, where that is known;
-    `weight` is 1 except in multisets.
+    `weight` is 1 except in multisets. `is_past`: the row was there in an early round of a recursion with groups, and
+    is not there any more, because a later round has another value.
     """
 
     number: int
@@ -64,6 +65,7 @@ class Step:
     premises: tuple[Premise, ...]
     derivations: int | None
     weight: int
+    is_past: bool = False
 
 
 class Explanation(Sequence[Step]):
@@ -115,6 +117,7 @@ class Explanation(Sequence[Step]):
                     ],
                     "derivations": step.derivations,
                     "weight": step.weight,
+                    "is_past": step.is_past,
                 }
                 for step in self.steps
             ],
@@ -173,7 +176,7 @@ class _Explaining:
             self._numbers[number],
             proved.relation,
             self._given(proved),
-            self._describe.row(proved.relation, proved.row, _member_count(proved)) + self._behind(proved),
+            self._text(proved) + self._behind(proved),
             proved.origin.value,
             rule_text(rule) if rule is not None and shown else None,
             str(rule.span) if rule is not None and shown else None,
@@ -181,11 +184,16 @@ class _Explaining:
             tuple(self._premises(proved)),
             proved.derivations,
             proved.weight,
+            proved.is_past,
         )
 
     def _given(self, proved: Proved) -> Row:
         relation = self._program.relations[proved.relation]
         return user_rows([proved.row], relation, self._program.functions.definitions)[0]
+
+    def _text(self, proved: Proved) -> str:
+        members = len(proved.rows) if proved.members is None else proved.members
+        return self._describe.row(proved.relation, proved.row, members, len(proved.rows))
 
     def _behind(self, proved: Proved) -> str:
         """Returns the remark behind a row: its transformer, or a weight other than 1."""
@@ -217,8 +225,7 @@ class _Explaining:
 
     def _row(self, number: int) -> Premise:
         proved = self._proof.rows[number]
-        text = self._describe.row(proved.relation, proved.row, _member_count(proved))
-        return Premise("row", text, self._numbers[number])
+        return Premise("row", self._text(proved), self._numbers[number])
 
     def _row_form(self, step: Step) -> list[Any]:
         columns = self._program.relations[step.relation].columns
@@ -238,10 +245,6 @@ def _bindings(proved: Proved, program: RuleProgram) -> Mapping[str, Any]:
     if proved.rule is None or not shown:
         return shown
     return user_values(shown, variable_types(proved.rule), program.functions.definitions)
-
-
-def _member_count(proved: Proved) -> int:
-    return len(proved.rows) if proved.members is None else proved.members
 
 
 _KINDS = {"Negative": "absent", "Condition": "condition"}

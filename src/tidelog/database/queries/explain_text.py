@@ -73,6 +73,8 @@ def _origin(step: Step) -> str:
         said += f", and derived {_times(step.derivations)}"
     if step.origin == "fact":
         said += f"    {step.place}"
+    if step.is_past:
+        said += ("; " if said else "") + "in an early round; a later one has another value"
     return f"   {said}" if said else ""
 
 

@@ -7,17 +7,21 @@ Reach("a", "z") is not there
     there is no Edge("a", "z")
   Reach(x, z) :- Reach(x, y), Edge(y, z).    reach.dl:4:1
     there is no Edge(y, "z")     with x = "a", z = "z"
+
+If rules could derive a row for the literal, why they do not stands below it, further to the right; below a negated
+literal stands why its row is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tidelog.check import typed
 from tidelog.database.queries.describe import Describer, Row, hidden_kind, one_line, rule_text
-from tidelog.engine.proof import FailedMatch
+from tidelog.database.queries.explain import Explanation, explanation
+from tidelog.engine.proof import Absence, Cut, FailedMatch
 from tidelog.io.to_python import dump_json
 from tidelog.io.user_values import user_rows, user_values
 from tidelog.rules import ir
@@ -30,7 +34,8 @@ class Obstacle:
     where the rule's head cannot become the row at all. `bindings` is the binding that gets furthest through the body
     in the order of the rule's plan; `held` are the literals before the obstacle.
 
-    `is_sure` is false where there were too many bindings to try all.
+    `is_sure` is false where there were too many bindings to try all. `below` says why there is no row for the literal,
+    where rules could derive one; `present` is why the row of a negated literal is there.
     """
 
     rule: str
@@ -40,12 +45,17 @@ class Obstacle:
     bindings: Mapping[str, Any]
     held: tuple[str, ...]
     is_sure: bool
+    below: WhyNot | None = None
+    present: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
     """The reasons why a row is not there. `is_present`: it is there; then there are no obstacles. `note` is a reason
-    beside the rules: no transaction inserted the row, or a stream keeps none.
+    beside the rules: no transaction inserted the row, or a stream keeps none; or it says why there are no obstacles.
+
+    Below an obstacle, `row` has only the values that are known, and `text` the names of columns for the others: no row
+    that fits is there. `depth` is the number of levels, this one included.
     """
 
     relation: str
@@ -54,6 +64,10 @@ class WhyNot:
     is_present: bool
     obstacles: tuple[Obstacle, ...]
     note: str | None = None
+
+    @property
+    def depth(self) -> int:
+        return 1 + max((each.below.depth for each in self.obstacles if each.below is not None), default=0)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the answer as plain objects for JSON; bindings are text."""
@@ -71,6 +85,8 @@ class WhyNot:
                     "held": list(each.held),
                     "is_sure": each.is_sure,
                 }
+                | ({} if each.below is None else {"below": each.below.to_dict()})
+                | ({} if each.present is None else {"present": each.present.to_dict()})
                 for each in self.obstacles
             ],
         }
@@ -79,14 +95,27 @@ class WhyNot:
         """Returns `to_dict()` as JSON text, on one line."""
         return dump_json(self.to_dict())
 
+    def to_text(self, *, max_lines: int = 400) -> str:
+        """Returns the reasons, each under its rule; it says if it leaves some out."""
+        lines = [f"{self.text} is there"] if self.is_present else list(self._lines("", " is not there"))
+        if len(lines) > max_lines:
+            lines = [*lines[:max_lines], f"… cut at {max_lines} lines"]
+        return "\n".join(lines)
+
     def __str__(self) -> str:
-        if self.is_present:
-            return f"{self.text} is there"
-        lines = [f"{self.text} is not there" + (f": {self.note}" if self.note else "")]
+        return self.to_text()
+
+    def _lines(self, indent: str, behind: str) -> Iterator[str]:
+        yield f"{indent}{self.text}{behind}" + (f": {self.note}" if self.note else "")
         for each in self.obstacles:
             unsure = "" if each.is_sure else "   (not all bindings were tried)"
-            lines += [f"  {each.rule}    {each.place}", f"    {each.reason}{unsure}"]
-        return "\n".join(lines)
+            yield f"{indent}  {each.rule}    {each.place}"
+            yield f"{indent}    {each.reason}{unsure}"
+            if each.below is not None:
+                yield from each.below._lines(f"{indent}      ", " is missing")
+            if each.present is not None:
+                shown = each.present.to_text(max_depth=3, max_lines=20)
+                yield from (f"{indent}      {line}" for line in shown.splitlines())
 
 
 def why_not(relation: str, row: Row, attempts: tuple[FailedMatch, ...] | None, program: ir.RuleProgram) -> WhyNot:
@@ -98,6 +127,31 @@ def why_not(relation: str, row: Row, attempts: tuple[FailedMatch, ...] | None, p
         return WhyNot(relation, row, text, True, ())
     obstacles = tuple(_obstacle(attempt, describe, program) for attempt in attempts)
     return WhyNot(relation, row, text, False, obstacles, _note(program, relation, bool(attempts)))
+
+
+_CUTS = {
+    Cut.DEPTH: "its own reasons are deeper than `max_depth`",
+    Cut.AGAIN: "see above: it would need itself, or is explained there",
+    Cut.ENOUGH: "its own reasons are left out, there are many",
+}
+
+
+def _missing(absence: Absence, describe: Describer, program: ir.RuleProgram) -> WhyNot:
+    """Returns why there is no row with these values in some columns."""
+    relation = program.relations[absence.relation]
+    known = absence.columns
+    terms = [
+        describe.value(known[place], column.type) if place in known else column.name
+        for place, column in enumerate(relation.columns)
+    ]
+    text = f"{relation.name}[{terms[0]}]" if relation.explicit else f"{relation.name}({', '.join(terms)})"
+    names = {column.name: known[place] for place, column in enumerate(relation.columns) if place in known}
+    types = {column.name: column.type for column in relation.columns}
+    row = tuple(user_values(names, types, program.functions.definitions).values())
+    if absence.cut is not None:
+        return WhyNot(relation.name, row, text, False, (), _CUTS[absence.cut])
+    obstacles = tuple(_obstacle(attempt, describe, program) for attempt in absence.attempts)
+    return WhyNot(relation.name, row, text, False, obstacles, _note(program, relation.name, True))
 
 
 def _note(program: ir.RuleProgram, relation: str, has_rules: bool) -> str | None:
@@ -135,6 +189,8 @@ def _obstacle(attempt: FailedMatch, describe: Describer, program: ir.RuleProgram
         bindings,
         tuple(each for each in held if each is not None),
         attempt.is_sure and last.is_sure,
+        None if last.below is None else _missing(last.below, describe, program),
+        None if last.present is None else explanation(last.present, program),
     )
 
 

@@ -102,6 +102,14 @@ def find_monotone(stratum: ir.Stratum, relations: Mapping[str, ir.Relation]) -> 
     return _Search(stratum, relations).result()
 
 
+def find_bests(stratum: ir.Stratum, relations: Mapping[str, ir.Relation]) -> tuple[Best, ...]:
+    """Returns the groups of a recursive stratum that are only read through their best value, monotone or not.
+
+    Raises NotMonotoneError if one is read in another way.
+    """
+    return _Search(stratum, relations).bests()
+
+
 def is_monotone(stratum: ir.Stratum, relations: Mapping[str, ir.Relation]) -> bool:
     """True if `find_monotone` finds what to run."""
     try:
@@ -136,6 +144,12 @@ class _Search:
             self._move_head(rule, directions)
         self._refuse_mixtures(found)
         return Monotone(tuple(map(_watched, rules, found)), bests, self._order(rules))
+
+    def bests(self) -> tuple[Best, ...]:
+        self._refuse_kinds()
+        for rule in self._rules:
+            self._with_best(rule)
+        return tuple(self._best(name, rule) for name, rule in self._groups.items())
 
     def _refuse_kinds(self) -> None:
         for rule in (*self._rules, *self._groups.values()):

@@ -4,7 +4,9 @@ Every derived row has a rule instance whose rows in the same stratum have lower 
 count says. So the proof is found row by row, top down: plan the rule with the head's variables known, take the first
 instance of lower rank, continue with its rows. Ranks fall and lower strata are finite, so the search ends.
 
-Rows without ranks (groups inside recursion) and shortest proofs need the search in `shortest_proof`.
+Rows without ranks (groups inside recursion) and shortest proofs need the search in `shortest_proof`. There, least and
+greatest values rest on the members that decide them (`winning_members`). If present rows alone give no proof, the
+rounds that derived the row do (`proof_by_rounds`).
 """
 
 from __future__ import annotations
@@ -17,13 +19,17 @@ from tidelog.engine.local.queries.committed_view import CommittedView
 from tidelog.engine.local.queries.contributions import largest_contributions
 from tidelog.engine.local.queries.match_rule import Matcher, unify
 from tidelog.engine.local.queries.min_proof_height import MinProofHeights
+from tidelog.engine.local.queries.proof_by_rounds import proof_by_rounds
 from tidelog.engine.local.queries.shortest_proof import Key, Node, height_of, search
+from tidelog.engine.local.queries.winning_members import best_members, is_decided, winning_members
 from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.materialized import TransformStratum
 from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
 from tidelog.engine.local.strata.weighted import WeightedStratum
 from tidelog.engine.proof import Origin, Proof, Proved
+from tidelog.rules.analysis.expression_direction import NotMonotoneError
+from tidelog.rules.analysis.monotone import Best, find_bests
 from tidelog.rules.ir import Group, Positive, Rule, Variable
 from tidelog.rules.variables import variable_types
 
@@ -44,6 +50,7 @@ class Explainer:
         self._feeds = {feed.relation: feed for feed in self._program.feeds}
         self._min_heights = MinProofHeights(self._program)
         self._matchers: dict[tuple[int, frozenset[str], bool], Matcher] = {}
+        self._bests: dict[tuple[str, ...], Mapping[str, Best]] = {}
 
     def explain(self, relation: str, row: Row, *, shortest: bool) -> Proof:
         """Returns a proof of a present row."""
@@ -90,6 +97,8 @@ class Explainer:
             return {key: next(self.ways(key, None))}
         inside = frozenset(stratum.relations)
         nodes, _ = search(key, self.ways, lambda each: each[0] not in inside or self._is_given(each))
+        if nodes is None and isinstance(stratum, RoundsStratum):
+            nodes = proof_by_rounds(key, stratum, self.committed, self._first_group_node, MOST_INSTANCES)
         if nodes is None:
             return {key: Node(key, Origin.CIRCLE)}
         # Rows of lower strata that the search took for given are still to be proved; known nodes stay.
@@ -108,7 +117,7 @@ class Explainer:
         stratum = self._stratum[relation]
         if any(rule.group for rule in self.rules_of(relation)):
             if within is None or within > 0:
-                yield self._group(key)
+                yield from self._group(key)
         elif isinstance(stratum, WeightedStratum):
             sign = self.committed.weight(relation, row)
             is_derived = False
@@ -144,19 +153,60 @@ class Explainer:
             return stratum.is_given(relation, row)
         return stratum.joins and self.committed.is_input(relation, row)
 
-    def _group(self, key: Key) -> Node:
+    def _group(self, key: Key) -> Iterator[Node]:
         relation, row = key
         (rule,) = self.rules_of(relation)
         assert rule.group is not None
         keys = tuple(range(sum(isinstance(term, Variable) for term in rule.group.atom.terms)))
-        members = self.committed.find(rule.group.atom.relation, keys, row[: len(keys)])
-        if rule.group.of_rows:
-            return self._of_rows(key, rule, rule.group, dict(members))
-        start = len(keys) + rule.group.finer
+        return self._group_nodes(key, rule, dict(self.committed.find(rule.group.atom.relation, keys, row[: len(keys)])))
+
+    def _first_group_node(self, key: Key, rule: Rule, members: Mapping[Row, int]) -> Node:
+        return next(self._group_nodes(key, rule, members))
+
+    def _group_nodes(self, key: Key, rule: Rule, members: Mapping[Row, int]) -> Iterator[Node]:
+        """Yields the derivations of a group's row: all members, or inside recursion a choice of those that decide."""
+        group = rule.group
+        assert group is not None
+        source = group.atom.relation
+        choices = self._choices(key, group, members)
+        if choices is not None:
+            count = sum(weight > 0 for weight in members.values())
+            for choice in choices:
+                premises = tuple((0, (source, member)) for member in choice)
+                yield Node(key, Origin.GROUP, rule, premises, members=count)
+            return
+        if group.of_rows:
+            yield self._of_rows(key, rule, group, members)
+            return
+        start = sum(isinstance(term, Variable) for term in group.atom.terms) + group.finer
         # Of members that only a finer key tells apart, one stands for all.
-        own = {member[start:]: member for member, weight in members if weight > 0}
-        premises = tuple((0, (rule.group.atom.relation, member)) for member in own.values())
-        return Node(key, Origin.GROUP, rule, premises)
+        own = {member[start:]: member for member, weight in members.items() if weight > 0}
+        yield Node(key, Origin.GROUP, rule, tuple((0, (source, member)) for member in own.values()))
+
+    def _choices(self, key: Key, group: Group, members: Mapping[Row, int]) -> Iterator[tuple[Row, ...]] | None:
+        """Yields the members that a least or greatest value inside recursion rests on; None for any other group."""
+        source = group.atom.relation
+        if source not in self._stratum[key[0]].relations:
+            return None
+        best = self._bests_of(key[0]).get(key[0])
+        if best is None and not is_decided(group):
+            return None
+        there = {member: self.committed.decode(source, member) for member, weight in members.items() if weight > 0}
+        if best is not None:
+            return best_members(best, there)
+        return winning_members(group, self.committed.decode(*key), there)
+
+    def _bests_of(self, relation: str) -> Mapping[str, Best]:
+        """Returns the groups of a relation's stratum of which only the best value counts."""
+        stratum = self._stratum[relation].stratum
+        found = self._bests.get(stratum.relations)
+        if found is None:
+            try:
+                bests = find_bests(stratum, self._program.relations)
+            except NotMonotoneError:
+                bests = ()
+            found = self._bests[stratum.relations] = {best.relation: best for best in bests}
+        return found
 
     def _of_rows(self, key: Key, rule: Rule, group: Group, members: Mapping[Row, int]) -> Node:
         """Returns the node of an aggregate over rows, which rests on its largest contributions."""
@@ -210,12 +260,14 @@ class Explainer:
             if key not in numbers:
                 numbers[key] = len(numbers)
                 pending.extend(child for _, child in reversed(nodes[key].premises))
-        return Proof(tuple(self._proved(nodes[key], numbers) for key in numbers), is_shortest)
+        rows = tuple(self._proved(nodes[key], numbers) for key in numbers)
+        return Proof(rows, is_shortest and not any(each.is_past for each in rows))
 
     def _proved(self, node: Node, numbers: Mapping[Key, int]) -> Proved:
         relation, row = node.key
         committed = self.committed
         derivations = None
+        is_past = not committed.weight(relation, row)
         if self._stratum[relation].joins and relation in self._rules:
             derivations = committed.total(relation, row) - committed.is_input(relation, row)
         return Proved(
@@ -225,9 +277,10 @@ class Explainer:
             node.rule,
             {} if node.rule is None else decoded(node.rule, node.words, committed.values),
             tuple((place, numbers[key]) for place, key in node.premises),
-            committed.weight(relation, row),
+            1 if is_past else committed.weight(relation, row),
             derivations,
             node.members,
+            is_past,
         )
 
 

@@ -47,11 +47,11 @@ class LocalQueries:
             return None
         return self._explainer.explain(relation, words, shortest=shortest)
 
-    def why_not(self, relation: str, row: Row) -> tuple[FailedMatch, ...] | None:
+    def why_not(self, relation: str, row: Row, *, depth: int = 1) -> tuple[FailedMatch, ...] | None:
         words = self._words(relation, row)
         if self._committed.weight(relation, words) > 0:
             return None
-        return why_not(self._explainer, relation, words)
+        return why_not(self._explainer, relation, words, depth)
 
     def evaluate(self, query: Query, *, limit: int | None = None, deadline: float | None = None) -> list[Row]:
         return evaluate(query, self._committed, limit, deadline)

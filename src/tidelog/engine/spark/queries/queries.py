@@ -1,9 +1,9 @@
 """Queries of the stored state → answers, by a local engine in the driver that loads the rows that they need.
 
 The files have each row with its three numbers, so nothing is derived: a proof is read off as it is locally. The rules
-tell what a query needs: for a proof all relations below one, for `why_not` those that its rules mention, for a query
-those that it mentions. If they are small, they are loaded whole and kept for the next query, until the next epoch. If
-they are large, only the rows are read that can matter:
+tell what a query needs: for a proof all relations below one, for one level of `why_not` those that its rules mention,
+for a query those that it mentions. If they are small, they are loaded whole and kept for the next query, until the next
+epoch. If they are large, only the rows are read that can matter:
 
     why Reach("a", z)      every rule carries the first column of Reach unchanged (`pivot`), so all rows of Reach that
                            the proof has begin with "a"
@@ -83,9 +83,10 @@ class SparkQueries:
         proof = engine.queries().explain(relation, row, shortest=shortest)
         return None if proof is None else self._with_known_numbers(proof)
 
-    def why_not(self, relation: str, row: Row) -> tuple[FailedMatch, ...] | None:
-        engine = self._holding(self._mentioned(relation), self._same_pivot(relation, row))
-        return engine.queries().why_not(relation, row)
+    def why_not(self, relation: str, row: Row, *, depth: int = 1) -> tuple[FailedMatch, ...] | None:
+        names = self._mentioned(relation) if depth == 1 else self._read_from(relation, lambda _: True)
+        engine = self._holding(names, self._same_pivot(relation, row))
+        return engine.queries().why_not(relation, row, depth=depth)
 
     def evaluate(self, query: Query, *, limit: int | None = None, deadline: float | None = None) -> list[Row]:
         started = perf_counter()
