@@ -9,6 +9,7 @@ from unittest import mock
 import pytest
 from tests.engine.local.run import Rows, Running
 
+import tidelog
 from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.local.execution import zones
 from tidelog.engine.local.execution.bounds import Bound, split_tail
@@ -84,6 +85,28 @@ def test_updates_follow_a_load_with_zones() -> None:
         held = [row for row in held if row not in gone] + new
         for name, wanted in expected(held).items():
             assert set(running.rows(name)) == wanted, name
+
+
+def test_an_added_rule_is_joined_with_zones() -> None:
+    rows = spans(random.Random(3), 0, 500)
+    rule = "Overlap(a, b) :- Span(a, r, s, e), Span(b, r, t, f), a < b, s < f, t < e."
+    made: list[int] = []
+    make = zones.Zones._make
+
+    def noted(self: zones.Zones, arrangement: int, relation: int, columns: dict[int, int]) -> None:
+        made.append(arrangement)
+        make(self, arrangement, relation, columns)
+
+    program = tidelog.compile(PROGRAM.format("u32").replace(rule + "\n", ""))
+    with program.open() as db:
+        with db.transaction() as tx:
+            tx.insert("Span", rows)
+        with mock.patch.object(zones.Zones, "_make", noted), db.transaction() as tx:
+            tx.delete("Span", rows[:50])
+            tx.add_rules(rule)
+        assert made
+        for name, wanted in expected(rows[50:]).items():
+            assert set(db.relation(name)) == wanted, name
 
 
 def test_a_failed_load_leaves_no_zones() -> None:

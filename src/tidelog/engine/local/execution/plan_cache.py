@@ -212,10 +212,18 @@ class PlanCache:
         found = [(self._numbers[name], keys) for name, keys in arrangements(variants)]
         return [(relation, keys) for relation, keys in found if relation in self._inside]
 
-    def make_zones(self) -> None:
-        """Makes zones for the bounds of active variants; they must be dropped before a relation below changes."""
-        runs = self.table[:, k.ACTIVE].tolist()
-        self.zones.make(each for bytecode, bits in zip(self.variants, runs) if bits for each in bytecode.bounded)
+    def make_zones(self, *, of_whole_rules: bool = False) -> None:
+        """Makes zones for the bounds of active variants; they must be dropped before a relation below changes.
+
+        `of_whole_rules`: only of variants that join a rule as a whole; others read few rows.
+        """
+        active = [bytecode for bytecode, bits in zip(self.variants, self.table[:, k.ACTIVE].tolist()) if bits]
+        self.zones.make(
+            each
+            for bytecode in active
+            if bytecode.bounded and (bytecode.kind == k.KIND_RULE or not of_whole_rules)
+            for each in bytecode.bounded
+        )
 
     def _may_run(self, bytecode: Bytecode, active: Mapping[int, int], wave: int) -> bool:
         """False if the variant finds nothing before the next `activate`: its arrangements can wait."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.index import home_slot
+from tidelog.engine.local.kernels.index import home_slot, slot_after
 from tidelog.engine.local.kernels.memory import (
     HASH_START,
     hash_end,
@@ -193,6 +193,19 @@ def noted_entry(arrangement, hashed, key_count):
 
 
 @kernel
+def fetch_found(store, hashed):
+    """Prefetches the row that a look-up in the index of a relation (its line in S) compares with: one with the hash."""
+    slots, size = load64(store, k.SLOTS), load64(store, k.SLOT_COUNT)
+    at = home_slot(hashed, size)
+    slot = load64(slots, at)
+    while slot != 0 and (slot >> k.HASH_SHIFT) & k.LOW_MASK != hashed:
+        at = slot_after(at, size)
+        slot = load64(slots, at)
+    if slot != 0:
+        fetch_row(load64(store, k.ROWS), (slot & k.LOW_MASK) - 1, load64(store, k.WIDTH))
+
+
+@kernel
 def fetch_buckets(stores, arrangements, code, child, noted, cursor, end):
     """Prefetches, step by step, what the keys of later rows lead to: an entry, a bucket, its first rows.
 
@@ -200,6 +213,11 @@ def fetch_buckets(stores, arrangements, code, child, noted, cursor, end):
     over them, or nothing was noted: then the prefetch is in vain, and does no harm.
     """
     block = load64(code, k.CODE_BLOCKS + child)
+    if load64(code, block + k.OP) == k.ITERATE_FIND:
+        if cursor + ROWS_AHEAD < end:
+            store = stores + load64(code, block + k.ROW_RELATION) * k.STORE_FIELDS * 8
+            fetch_found(store, load64(noted, (cursor + ROWS_AHEAD) & k.NOTED_MASK))
+        return
     arrangement = arrangements + load64(code, block + k.TARGET) * k.ARRANGEMENT_FIELDS * 8
     key_count = load64(code, block + k.KEY_N)
     if cursor + ENTRY_AHEAD < end:
@@ -241,11 +259,14 @@ def fetch_row(rows, line, width):
 
 
 @kernel
-def leads_far(arrangements, code, child):
-    """True if an iterator looks for keys in an arrangement that the caches cannot hold."""
+def leads_far(stores, arrangements, code, child):
+    """True if an iterator looks for keys in an arrangement, or in an index, that the caches cannot hold."""
     if child < 0:
         return False
     block = load64(code, k.CODE_BLOCKS + child)
+    if load64(code, block + k.OP) == k.ITERATE_FIND:
+        line = stores + load64(code, block + k.ROW_RELATION) * k.STORE_FIELDS * 8
+        return load64(line, k.SLOT_COUNT) >= FAR
     if load64(code, block + k.OP) != k.ITERATE_PROBE:
         return False
     line = arrangements + load64(code, block + k.TARGET) * k.ARRANGEMENT_FIELDS * 8
@@ -281,8 +302,11 @@ def fetches_absences(stores, code, tail_at, tail_count):
 
 
 @kernel
-def fetch_absences(stores, code, tail_at, tail_count, bind_at, bind_count, registers, source, cursor, end, rows, width):
-    """Prefetches the slots where the tails of some later rows will look for negated rows.
+def fetch_absences(
+    stores, code, tail_at, tail_count, bind_at, bind_count, registers, source, cursor, end, rows, width, is_near
+):
+    """Prefetches the slots where the tails of some later rows will look for negated rows; if the turn of these rows
+    `is_near`, the rows that the slots lead to.
 
     A key that the tail itself computes has an old value here: then the prefetch is in vain, and does no harm.
     """
@@ -292,13 +316,19 @@ def fetch_absences(stores, code, tail_at, tail_count, bind_at, bind_count, regis
             p = tail_at + step * k.TAIL_WIDTH
             if load64(code, p + k.TAIL_OP) == k.T_ABSENT:
                 line = stores + load64(code, p + k.TAIL_TARGET) * k.STORE_FIELDS * 8
+                if load64(line, k.SLOT_COUNT) < NEAR:
+                    continue
                 keys = load64(code, p + k.TAIL_RIGHT)
                 state = HASH_START
                 for i in range(load64(code, p + k.TAIL_LEFT)):
                     register = load64(code, keys + i)
                     column = source_of(code, register, bind_at, bind_count)
                     state = hash_word(state, load64(row, column) if column >= 0 else load64(registers, register))
-                prefetch_read(load64(line, k.SLOTS), home_slot(hash_end(state), load64(line, k.SLOT_COUNT)))
+                hashed = hash_end(state)
+                if is_near:
+                    fetch_found(line, hashed)
+                else:
+                    prefetch_read(load64(line, k.SLOTS), home_slot(hashed, load64(line, k.SLOT_COUNT)))
 
 
 @inlined
@@ -473,7 +503,7 @@ def emit_buckets(
     far = is_far(S, last)
     stores, arrangements, known = S.ctypes.data, A.ctypes.data, registers.ctypes.data
     noted = noted_at(buffers, node)
-    leads = leads_far(arrangements, code, child)
+    leads = leads_far(stores, arrangements, code, child)
     looked_at = 0
     end = min(end, cursor + k.PAUSE_ROWS)
     while cursor < end:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.emit_buckets import (
     FETCH_AHEAD,
+    ROWS_AHEAD,
     emit_bucket,
     emit_buckets,
     fetch_absences,
@@ -331,13 +332,13 @@ def enumerate_instances(
         child = load64(code, block + k.CHILD)
         descended = False
         noted = noted_at(buffers, node)
-        leads = rows != 0 and end - cursor > 1 and leads_far(arrangements, code, child)
+        leads = rows != 0 and end - cursor > 1 and leads_far(stores, arrangements, code, child)
         plain = op == k.ITERATE_LEAP and is_plain(S, code, block, phase, wave)
         absences = rows != 0 and fetches_absences(stores, code, tail_at, tail_count)
         if absences and is_opened:
             fetch_absences(
                 stores, code, tail_at, tail_count, bind_at, bind_count, known, source, cursor,
-                min(end, cursor + FETCH_AHEAD), rows, width,
+                min(end, cursor + FETCH_AHEAD), rows, width, False,
             )  # fmt: skip
         looked_at -= cursor
         if is_ending(code, block):
@@ -393,7 +394,11 @@ def enumerate_instances(
                 if absences and position + FETCH_AHEAD < end:
                     fetch_absences(
                         stores, code, tail_at, tail_count, bind_at, bind_count, known, source, position + FETCH_AHEAD,
-                        position + FETCH_AHEAD + 1, rows, width,
+                        position + FETCH_AHEAD + 1, rows, width, False,
+                    )  # fmt: skip
+                    fetch_absences(
+                        stores, code, tail_at, tail_count, bind_at, bind_count, known, source, position + ROWS_AHEAD,
+                        position + ROWS_AHEAD + 1, rows, width, True,
                     )  # fmt: skip
                 row = rows + line * width * 8
                 found_level = level_with(row, columns, level, inside, check, phase, bound)

@@ -303,7 +303,12 @@ class LocalStratum:
             store = self.catalog.stores[relation]
             store.make_room(len(inserted))
             entry_points.insert_facts(self.catalog.S, relation, np.ascontiguousarray(inserted), 1)
-        born = self._run(k.INSERT, meter, logging=True, before=waves)
+        try:
+            if self.added:
+                self.plans.make_zones(of_whole_rules=True)
+            born = self._run(k.INSERT, meter, logging=True, before=waves)
+        finally:
+            self.plans.zones.drop()
         if born is None:
             return False
         self.waves += waves
