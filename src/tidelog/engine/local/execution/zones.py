@@ -23,7 +23,7 @@ from tidelog.engine.local.storage.catalog import Catalog
 # Zones are made if a bucket that rows are looked for in has so many lines, and so many of them are looked at in all for
 # each line that is put in order.
 LONG_BUCKET = 64
-LOOKS = 16
+LOOKS = 64
 _RANK_BITS = 20
 
 
@@ -150,7 +150,7 @@ def _along_curve(columns: list[Words], lengths: Words) -> Words:
     bucket = np.repeat(np.arange(len(lengths)), lengths)
     first = np.repeat(np.cumsum(lengths) - lengths, lengths)
     length = np.repeat(lengths, lengths)
-    bits = min(_RANK_BITS, 60 // len(columns))
+    bits = min(_RANK_BITS, 60 // len(columns), int(lengths.max()).bit_length())
     curve: Words = np.zeros(len(bucket), dtype=np.int64)
     for number, words in enumerate(columns):
         rank: Words = np.empty(len(bucket), dtype=np.int64)
