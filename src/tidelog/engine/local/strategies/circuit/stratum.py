@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tidelog.dbsp.row_hashes import Words
+from tidelog.diagnostics.errors import OverflowedError
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Lines, Store
 from tidelog.engine.local.strata.joins import LocalStratum
@@ -117,6 +118,11 @@ class CircuitStratum(LocalStratum):
         except ZeroDivisionError:
             assert self._circuit.running is not None
             raise self.division(self._circuit.running) from None
+        except OverflowedError as error:
+            running = self._circuit.running
+            assert running is not None
+            error.add_rule(running.text, running.span)
+            raise
 
     # Facts
 
