@@ -106,7 +106,7 @@ def test_the_attribute_is_for_one_rule_or_function() -> None:
     Fails(next(x)) :- In(x), x >= 200.
     """
     with tidelog.compile(text).open() as database:
-        for x, told in ((180, "180 + 100 is 280"), (255, "function `next`")):
+        for x, told in ((180, r"180 \+ 100 is 280"), (255, "function `next`")):
             with pytest.raises(EvaluationError, match=told), database.transaction() as tx:
                 tx.insert("In", [(x,)])
         with database.transaction() as tx:
@@ -144,7 +144,7 @@ def test_a_stored_database_keeps_the_option(tmp_path: Path) -> None:
     tidelog.compile(text, overflow="error").open(path=tmp_path).close()
     with tidelog.open(tmp_path) as database, pytest.raises(EvaluationError), database.transaction() as tx:
         tx.insert("In", [255])
-    with pytest.raises(UsageError, match="E855|other program|differ"):
+    with pytest.raises(UsageError, match=r"overflow|program"):
         tidelog.compile(text).open(path=tmp_path)
 
 
@@ -156,7 +156,7 @@ def test_an_unknown_way_is_refused() -> None:
 @pytest.mark.parametrize("type_", [U8, S8, U64, S64])
 def test_columns_compute_what_python_does_or_leave_it_to_python(type_: Type) -> None:
     assert type_ in (U8, S8, U64, S64)
-    low, high = integer_range(type_)  # type: ignore[arg-type]
+    low, high = integer_range(type_)
     dice = random.Random(1)
     edges = [low, low + 1, -1, 0, 1, 2, 3, 15, 16, 17, high // 2, high - 1, high]
     for _ in range(400):

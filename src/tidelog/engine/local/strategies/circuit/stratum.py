@@ -116,13 +116,15 @@ class CircuitStratum(LocalStratum):
                 for rule, count in instances.rules:
                     self.costs.add(rule, count)
         except ZeroDivisionError:
-            assert self._circuit.running is not None
-            raise self.division(self._circuit.running) from None
+            raise self.division(self._running()) from None
         except OverflowedError as error:
-            running = self._circuit.running
-            assert running is not None
-            error.add_rule(running.text, running.span)
+            error.add_rule(self._running().text, self._running().span)
             raise
+
+    def _running(self) -> Rule:
+        """Returns the rule whose Python expression the circuit evaluates."""
+        assert self._circuit.running is not None
+        return self._circuit.running
 
     # Facts
 
