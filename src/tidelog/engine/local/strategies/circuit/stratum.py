@@ -116,13 +116,14 @@ class CircuitStratum(LocalStratum):
                 for rule, count in instances.rules:
                     self.costs.add(rule, count)
         except ZeroDivisionError:
-            raise self.division(self._running()) from None
+            raise self.division(self._rule_in_python()) from None
         except OverflowedError as error:
-            error.add_rule(self._running().text, self._running().span)
+            error.add_rule(self._rule_in_python().text, self._rule_in_python().span)
             raise
 
-    def _running(self) -> Rule:
+    def _rule_in_python(self) -> Rule:
         """Returns the rule whose Python expression the circuit evaluates."""
+        assert self._circuit is not None
         assert self._circuit.running is not None
         return self._circuit.running
 
