@@ -89,6 +89,7 @@ def test_the_parameters_of_the_entry_points_are_these() -> None:
         "search_path",
         "keep_duplicates",
         "output_internal",
+        "overflow",
     ]
     assert list(inspect.signature(tidelog.Program.open).parameters) == [
         "self",

@@ -3,6 +3,7 @@
 TidelogError                     exit code of the command line
 ├── ProgramError                 1   the program's text is wrong; `.diagnostics` has all of it
 ├── EvaluationError              1   a rule failed while running (division by zero); names rule, stratum, epoch
+│   └── OverflowedError          1   a result did not fit into its type; names rule and values
 ├── UsageError                   2   a call or an option that cannot be (an unknown engine, a closed database)
 │   └── MissingDependencyError   2   something must be installed; the message has the command
 ├── DataError                    3   rows that do not fit: names the place, the value and the type wanted
@@ -12,6 +13,8 @@ TidelogError                     exit code of the command line
 
 from __future__ import annotations
 
+import reprlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,6 +50,40 @@ class ProgramError(TidelogError):
 
 class EvaluationError(TidelogError):
     """A rule failed while an epoch ran; the state is that of the last commit."""
+
+
+def _short(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return f"an integer of {value.bit_length()} bits"  # Python refuses to print the longest ones
+    return reprlib.repr(value)
+
+
+class OverflowedError(EvaluationError):
+    """A result did not fit into its type. `place` is the rule or function, if the operation knows it; the evaluator of
+    the rule adds what is missing: the values of its variables, and the rule."""
+
+    def __init__(self, told: str, *, help: str, place: str = "") -> None:
+        super().__init__(told, code="E612", help=help)
+        self._told, self._place = told, place
+        self._values = self._rule = ""
+        self._tell()
+
+    def add_values(self, values: Mapping[str, object]) -> None:
+        """Adds the values of a rule's variables, once."""
+        if not self._values:
+            self._values = ", ".join(f"{name} = {_short(value)}" for name, value in values.items())
+            self._tell()
+
+    def add_rule(self, text: str, place: object) -> None:
+        """Adds the rule, unless the place is one."""
+        if not self._rule and not self._place.startswith("the rule"):
+            self._rule = f"the rule `{text}` at {place}"
+            self._tell()
+
+    def _tell(self) -> None:
+        where = " of ".join(filter(None, (self._place, self._rule)))
+        values = f", with {self._values}" if self._values else ""
+        self.message = f"{f'{where}: ' if where else ''}{self._told}{values}; the last commit is intact"
 
 
 class UsageError(TidelogError):

@@ -13,14 +13,18 @@ from typing import Any
 
 from tidelog.deep_recursion import deeply, is_deep
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import EvaluationError, TidelogError
+from tidelog.diagnostics.errors import EvaluationError, OverflowedError, TidelogError
 
 FILE_NAME = "<functions>"
 
 
-def retry_deep(error: Exception, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def retry_deep(
+    error: Exception, function: Callable[..., Any], arguments: tuple[Any, ...], names: tuple[str, ...] = ()
+) -> Any:
     """Runs `function` again on a deeper stack if its first run raised RecursionError; raises other errors as users see
-    them."""
+    them. `names` are the variables of a rule that the arguments are of."""
+    if isinstance(error, OverflowedError):
+        error.add_values({name: value for name, value in zip(names, arguments) if "#" not in name})
     if isinstance(error, RecursionError):
         if not is_deep():
             return deeply(function, *arguments)

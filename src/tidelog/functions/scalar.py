@@ -7,7 +7,8 @@ A condition or an assignment becomes a function that gives its value; a pattern 
 variables, or None where it does not fit; a `FlatMap` one that gives a list of those. Whatever calls functions of the
 program needs those compiled (`compile_functions`), and so does whatever mentions a declared type.
 
-The source is made of mangled names, operators and the `repr` of literals; no text of the user gets into it.
+The source is made of mangled names, operators and the `repr` of literals and of names, for errors; no other text of the
+user gets into it.
 """
 
 from __future__ import annotations
@@ -121,7 +122,8 @@ def _compiled(
     before, after = [], []
     if calls:
         before = ["try:"]
-        after = ["except Exception as error:", f"    return retry_deep(error, scalar, ({given}{',' if given else ''}))"]
+        values = f"({given}{',' if given else ''})"
+        after = ["except Exception as error:", f"    return retry_deep(error, scalar, {values}, {tuple(names)!r})"]
         if known.has_side_effects(*expressions):
             # Not to be tried twice.
             before = ["if not is_deep():", f"    return deeply(scalar{', ' if given else ''}{given})", *before]

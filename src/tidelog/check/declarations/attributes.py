@@ -30,10 +30,10 @@ _PLACES = {
     ),
     "constructor": ("rust",),
     "field": ("rust", "deserialize_from_array"),
-    "function": ("has_side_effects", "return_by_ref"),
+    "function": ("has_side_effects", "return_by_ref", "overflow"),
     "parameter": ("by_val",),
     "relation": ("original", "functional"),
-    "rule": ("maintain", "join", "cycle", "max_rounds"),
+    "rule": ("maintain", "join", "cycle", "max_rounds", "overflow"),
 }
 _WANTED = {
     "size": "a number",
@@ -43,12 +43,13 @@ _WANTED = {
     "maintain": '`"trace"`',
     "join": '`"leapfrog"` or `"hash"`',
     "cycle": '`"error"`',
+    "overflow": '`"error"` or `"wrap"`',
     "max_rounds": "a number above 0",
     "iterate_by_ref": "`iter:` and a type",
     "iterate_by_val": "`iter:` and a type",
     "deserialize_from_array": "a function, as in `f()`",
 }
-_CHOICES = {"maintain": ("trace",), "join": ("leapfrog", "hash"), "cycle": ("error",)}
+_CHOICES = {"maintain": ("trace",), "join": ("leapfrog", "hash"), "cycle": ("error",), "overflow": ("error", "wrap")}
 _EXAMPLES = {
     "size": "8",
     "functional": "1",
@@ -57,6 +58,7 @@ _EXAMPLES = {
     "maintain": '"trace"',
     "join": '"leapfrog"',
     "cycle": '"error"',
+    "overflow": '"error"',
     "max_rounds": "20",
     "iterate_by_ref": "iter: 'A",
     "iterate_by_val": "iter: 'A",

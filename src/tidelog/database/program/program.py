@@ -17,6 +17,7 @@ from tidelog.diagnostics.spans import Source
 from tidelog.diagnostics.suggest import suggest
 from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
+from tidelog.rules.lower.checked_arithmetic import WAYS
 from tidelog.rules.lower.program import Options
 from tidelog.rules.rule_changes.rule_set import Know, RuleSet
 
@@ -193,12 +194,14 @@ def compile(
     search_path: Iterable[str | os.PathLike[str]] = (),
     keep_duplicates: bool = False,
     output_internal: bool = False,
+    overflow: str = "wrap",
 ) -> Program:
     """Checks a program. A path object, or a one-line string that ends in `.dl`, is a file; other strings are text.
 
     `externs` are Python functions for the program's extern functions, by their qualified names; modules are looked for
     beside the file and on the search path. With `keep_duplicates`, groups have one value per instance of the body
-    before them; with `output_internal`, the changes of internal relations are reported, too.
+    before them; with `output_internal`, the changes of internal relations are reported, too. With `overflow="error"`,
+    an integer that does not fit into its type ends the epoch, instead of wrapping around.
 
     Raises ProgramError with all diagnostics, UsageError when the file cannot be read or a function is missing.
 
@@ -207,7 +210,11 @@ def compile(
     """
     source = read_source(path_or_text)
     modules = [Path(each) for each in search_path]
-    return compile_source(source, modules, Options(externs or {}, keep_duplicates, output_internal))
+    if overflow not in WAYS:
+        raise UsageError(
+            f"`overflow` is {overflow!r}; it must be one of {', '.join(map(repr, WAYS))}", code=Code.UNKNOWN_ENGINE
+        )
+    return compile_source(source, modules, Options(externs or {}, keep_duplicates, output_internal, overflow=overflow))
 
 
 def compile_source(source: Source, modules: SearchPath, options: Options) -> Program:

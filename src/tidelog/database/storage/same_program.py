@@ -57,7 +57,7 @@ def _bound(stored: StoredProgram, program: Program) -> tuple[Program, StoredProg
     externs = program._options.externs
     if stored.text_digest == given.text_digest:
         return (program if stored.compiled_alike(given) else stored.compile(externs)), stored
-    if (stored.keep_duplicates, stored.output_internal) != (given.keep_duplicates, given.output_internal):
+    if stored.changed_options(given):
         return None
     try:
         before = stored.compile(externs)

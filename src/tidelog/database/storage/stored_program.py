@@ -17,6 +17,7 @@ from tidelog.database.program.program import Program, compile_source
 from tidelog.database.storage.journal import Journal
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.storage_errors import damaged
+from tidelog.rules.lower.checked_arithmetic import WAYS, WRAP
 from tidelog.rules.lower.program import FIRST_LAYOUT, Options
 
 
@@ -34,6 +35,7 @@ class StoredProgram:
     output_internal: bool = False
     layout: int = FIRST_LAYOUT  # earlier versions did not store it
     identity: str = ""
+    overflow: str = WRAP
 
     @staticmethod
     def of(program: Program) -> StoredProgram:
@@ -41,7 +43,9 @@ class StoredProgram:
         texts = {module: source.text for module, source in sources.items()}
         names = {module: source.name for module, source in sources.items()}
         options = program._options
-        return StoredProgram(texts, names, options.keep_duplicates, options.output_internal, options.layout)
+        return StoredProgram(
+            texts, names, options.keep_duplicates, options.output_internal, options.layout, overflow=options.overflow
+        )
 
     @staticmethod
     def of_document(document: dict[str, Any]) -> StoredProgram:
@@ -52,6 +56,8 @@ class StoredProgram:
         document = asdict(self)
         if not self.identity:
             del document["identity"]
+        if self.overflow == WRAP:  # earlier versions do not know it
+            del document["overflow"]
         return document
 
     @property
@@ -70,7 +76,7 @@ class StoredProgram:
         """Compiles the stored texts. Raises UsageError where a function is missing."""
         modules = {module: Source(self.names[module], text) for module, text in self.texts.items()}
         main = modules.pop("")
-        options = Options(externs, self.keep_duplicates, self.output_internal, self.layout)
+        options = Options(externs, self.keep_duplicates, self.output_internal, self.layout, self.overflow)
         return compile_source(main, modules, options)
 
     def compiled_alike(self, given: StoredProgram) -> bool:
@@ -80,7 +86,7 @@ class StoredProgram:
     def changed_options(self, given: StoredProgram) -> list[str]:
         """Returns two lines for each option that differs."""
         lines = []
-        for option in ("keep_duplicates", "output_internal"):
+        for option in ("keep_duplicates", "output_internal", "overflow"):
             stored, now = getattr(self, option), getattr(given, option)
             if stored != now:
                 lines += [f"-{option}={stored}", f"+{option}={now}"]
@@ -114,6 +120,7 @@ def read_stored_program(journal: Journal) -> StoredProgram:
         or not all(type(found.get(name, False)) is bool for name in ("keep_duplicates", "output_internal"))
         or type(found.get("layout", FIRST_LAYOUT)) is not int
         or type(found.get("identity", "")) is not str
+        or found.get("overflow", WRAP) not in WAYS
     ):
         raise damaged(journal.directory, "its program is not one that Tidelog writes")
     return StoredProgram.of_document(found)

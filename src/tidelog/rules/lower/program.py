@@ -33,6 +33,7 @@ from tidelog.library._runtime.representations import LIBRARY_TYPES
 from tidelog.rules import ir
 from tidelog.rules.analysis.weights import reads_weights
 from tidelog.rules.lower.body import RuleLowering
+from tidelog.rules.lower.checked_arithmetic import WRAP, with_checked_arithmetic
 from tidelog.rules.lower.singleton import with_singleton
 from tidelog.types import U64
 from tidelog.values import Definitions
@@ -54,17 +55,20 @@ class Options:
     `externs` are the Python functions of extern functions, by their qualified names. With `keep_duplicates` a group
     has one value for each instance of the body before it. With `output_internal` internal relations are outputs.
     `layout` says which columns hidden relations have; a stored database keeps that of the version that made it.
+    With `overflow="error"` integers that do not fit end the epoch; otherwise they wrap.
     """
 
     externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     keep_duplicates: bool = False
     output_internal: bool = False
     layout: int = LAYOUT
+    overflow: str = WRAP
 
 
 def lower_program(source: program.TypedProgram, options: Options, *, to_run: bool = True) -> ir.RuleProgram:
     """Returns the flat rules of a program, not yet stratified. Raises ProgramError for what no engine can run and,
     where it is `to_run`, UsageError when an extern function that a rule needs has no Python function."""
+    source = with_checked_arithmetic(source, options.overflow)
     source = with_singleton(source, always=options.output_internal)
     externs = ChainMap(dict(options.externs), library_externs())  # type: ignore[arg-type]
     functions = compile_functions(source.functions, Definitions(source.types, LIBRARY_TYPES), externs)

@@ -11,6 +11,7 @@ hidden relation that no rule reads any more is deleted with its rules.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from tidelog.check import program
 from tidelog.functions.compile_functions import CompiledFunctions
@@ -19,6 +20,7 @@ from tidelog.rules.analysis.split_values import with_split_values
 from tidelog.rules.analysis.weights import weights
 from tidelog.rules.ir import Relation, Role, Rule, RuleProgram
 from tidelog.rules.lower import singleton
+from tidelog.rules.lower.checked_arithmetic import called_functions, checked_functions, checked_rules
 from tidelog.rules.lower.program import SPLIT_LAYOUT, Lowering, Options, expressions_of, refuse_locations
 from tidelog.rules.rule_changes.restratify import restratify
 
@@ -38,6 +40,13 @@ def relower(
     negation, UsageError when an extern function has no Python function.
     """
     refuse_locations(added.values())
+    rules_now = checked_rules(added.values(), options.overflow)
+    new_functions = {id_: each for id_, each in source.functions.items() if not rules.functions.callees.knows(id_)}
+    new_functions = {**new_functions, **checked_functions(new_functions, options.overflow)}
+    if rules_now != tuple(added.values()):
+        new_functions = {**called_functions(), **new_functions}
+    source = replace(source, functions={**source.functions, **new_functions})
+    added = dict(zip(added, rules_now))
     functions = _functions(rules, source)
     lowering = _AddedRules(source, rules, functions, options)
     ids = [lowering.add_named(name, rule) for name, rule in added.items()]

@@ -16,7 +16,7 @@ from typing import Self
 
 import numpy as np
 
-from tidelog.diagnostics.errors import EvaluationError, InternalError
+from tidelog.diagnostics.errors import EvaluationError, InternalError, OverflowedError
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.bytecode import Bytecode, Segment
 from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, REMOVED_IN_UPDATE, PlanCache
@@ -679,6 +679,9 @@ class LocalStratum:
                     self._feed(control, bytecode, bytecode.segments, NO_INPUTS)
             except ZeroDivisionError:
                 raise self.division(rule) from None
+            except OverflowedError as error:
+                error.add_rule(rule.text, rule.span)
+                raise
 
     def _feed_tree(self, control: Words, bytecode: Bytecode) -> None:
         """Runs a tree of variants and applies the instances to the stores."""

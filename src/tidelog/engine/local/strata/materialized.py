@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import EvaluationError
+from tidelog.diagnostics.errors import EvaluationError, OverflowedError
 from tidelog.diagnostics.spans import Span
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.storage.weighted_table import Row
@@ -76,6 +76,9 @@ class MaterializedStratum(LocalStratum, ABC):
             yield
         except ZeroDivisionError:
             raise self.division(rule) from None
+        except OverflowedError as error:
+            error.add_rule(rule.text, rule.span)
+            raise
         except SumOverflowError as error:
             raise self.sum_overflow(rule, error) from None
 

@@ -7,6 +7,7 @@ the whole batch, so that errors have one source.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,19 @@ from tidelog.engine.local.execution.columns.hashes import HASH_FUNCTIONS, can_ha
 from tidelog.engine.local.execution.columns.order import has_order
 from tidelog.engine.local.execution.columns.sequence_functions import ORDERED, SEQUENCE_FUNCTIONS
 from tidelog.engine.local.execution.columns.string_functions import STRING_FUNCTIONS
-from tidelog.engine.local.execution.columns.words import wrapped
+from tidelog.engine.local.execution.columns.words import CHECKED_OPERATORS, checked_arithmetic, wrapped
 from tidelog.library._runtime.registry import library_externs
 from tidelog.types import Type, is_word
 from tidelog.values.default import default_value
 from tidelog.values.definitions import Definitions
 
-_MODULE = "ddlog_std::"
+_MODULE, _CHECKED = "ddlog_std::", "checked::"
 TO_STRING = "ddlog_std::__builtin_2string"
 
 
 def is_of_library(name: str, python: Callable[..., Any] | None) -> bool:
     """True if this is the library's own Python function of an extern function: a program may give another one."""
-    return name.startswith(_MODULE) and library_externs().get(name) is python
+    return name.startswith((_MODULE, _CHECKED)) and library_externs().get(name) is python
 
 
 def column_function(
@@ -43,6 +44,9 @@ def column_function(
     of its variables."""
     if not is_of_library(name, python):
         return None
+    if name.startswith(_CHECKED):
+        operator = CHECKED_OPERATORS.get(name.removeprefix(_CHECKED))
+        return None if operator is None or not is_word(bare[0]) else partial(_checked, operator)
     local = name.removeprefix(_MODULE)
     if local == "default":
         return lambda batch, arguments: _default(batch)
@@ -53,6 +57,10 @@ def column_function(
     if local in ORDERED and not has_order(bare[0], definitions):
         return None
     return STRING_FUNCTIONS.get(name) or SEQUENCE_FUNCTIONS.get(local)
+
+
+def _checked(operator: str, batch: Batch, arguments: list[Column]) -> Column:
+    return checked_arithmetic(operator, arguments[0], arguments[1], batch.types[0])
 
 
 def _power(batch: Batch, arguments: list[Column]) -> Column:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.columns.column import NeedsPythonError
-from tidelog.types import BitType, SignedType, Type
+from tidelog.types import BitType, SignedType, Type, integer_range
 
 _NATIVE = (8, 16, 32, 64)
 
@@ -44,6 +44,29 @@ def arithmetic(op: str, left: Words, right: Words, type_: Type) -> Words:
             return (left.view(np.uint64) >> amount.astype(np.uint64)).view(np.int64)
         return left >> amount
     return wrapped(_SIMPLE[op](left, right), type_)
+
+
+CHECKED_OPERATORS = {
+    **{f"checked_{name}": op for name, op in (("add", "+"), ("sub", "-"), ("mul", "*"))},
+    **{f"overflow_{name}": op for name, op in (("add", "+"), ("sub", "-"), ("mul", "*"))},
+}
+"""The functions of the module `checked` that words compute, and their operators."""
+
+_SAFE = float(1 << 62)
+
+
+def checked_arithmetic(op: str, left: Words, right: Words, type_: Type) -> Words:
+    """Returns `left op right`; raises NeedsPythonError if a result may not fit into the type."""
+    assert isinstance(type_, BitType | SignedType)
+    sizes = [np.abs(ordered(each, type_).astype(np.float64)) for each in (left, right)]
+    largest = sizes[0] * sizes[1] if op == "*" else sizes[0] + sizes[1]
+    if len(largest) and float(largest.max()) >= _SAFE:
+        raise NeedsPythonError
+    found = _SIMPLE[op](left, right)
+    low, high = integer_range(type_)
+    if len(found) and (int(found.min()) < low or int(found.max()) > high):
+        raise NeedsPythonError
+    return found
 
 
 _SIMPLE: dict[str, Callable[[Words, Words], Words]] = {

@@ -22,7 +22,7 @@ from typing import Self
 import numpy as np
 
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import EvaluationError
+from tidelog.diagnostics.errors import EvaluationError, OverflowedError
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Table, Tables
@@ -125,7 +125,7 @@ class AcyclicStratum(RoundsStratum):
             if any(rule.cycle == "error" for rule in self.stratum.rules):
                 raise self._cyclic(error.path) from None
             return self._in_rounds(CYCLE)
-        except (ZeroDivisionError, DividedError):
+        except (ZeroDivisionError, DividedError, OverflowedError):
             # Only the rounds know which of their values fail.
             self._roll_back_levels()
             return self._in_rounds(DIVIDED)

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tidelog.diagnostics.errors import InternalError
+from tidelog.diagnostics.errors import InternalError, OverflowedError
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Store
@@ -159,7 +159,7 @@ class MonotoneInKernels(RoundsStratum):
             can_update = self._has_state and not self.has_changed and self._all.top_rank() < RANK_LIMIT
             if not can_update or self._is_first_load() or not self._updated():
                 self._recompute()
-        except (OutOfRangeError, ZeroDivisionError, DivisionError):
+        except (OutOfRangeError, ZeroDivisionError, DivisionError, OverflowedError):
             # Only the rounds know which of their values fail.
             self._roll_back_inner()
             self.fixed, self.why = "rounds", in_python.OVER

@@ -16,6 +16,7 @@ from functools import partial
 
 import numpy as np
 
+from tidelog.diagnostics.errors import OverflowedError
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.storage.weighted_table import Row, Table, Tables
 from tidelog.engine.local.strata.group_by import Grouping
@@ -87,7 +88,7 @@ class MonotoneStratum(RoundsStratum):
                 self.why = RECOMPUTED
             with collector_paused():
                 return self._recomputed()
-        except (OutOfRangeError, ZeroDivisionError):
+        except (OutOfRangeError, ZeroDivisionError, OverflowedError):
             # Only the rounds know which of their values fail.
             if self._state is not None:
                 self._roll_back(self._state)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tidelog.dbsp.row_hashes import Words
+from tidelog.diagnostics.errors import OverflowedError
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Lines, Store
 from tidelog.engine.local.strata.joins import LocalStratum
@@ -115,8 +116,16 @@ class CircuitStratum(LocalStratum):
                 for rule, count in instances.rules:
                     self.costs.add(rule, count)
         except ZeroDivisionError:
-            assert self._circuit.running is not None
-            raise self.division(self._circuit.running) from None
+            raise self.division(self._rule_in_python()) from None
+        except OverflowedError as error:
+            error.add_rule(self._rule_in_python().text, self._rule_in_python().span)
+            raise
+
+    def _rule_in_python(self) -> Rule:
+        """Returns the rule whose Python expression the circuit evaluates."""
+        assert self._circuit is not None
+        assert self._circuit.running is not None
+        return self._circuit.running
 
     # Facts
 

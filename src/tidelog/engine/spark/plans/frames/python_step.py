@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidelog.diagnostics.errors import TidelogError
+from tidelog.diagnostics.errors import OverflowedError, TidelogError
 from tidelog.engine.call_distinct import call_on_lists
 from tidelog.engine.spark.encoding.columns import decode_values, encode_values, frame_type
 from tidelog.engine.spark.task_errors import CarriedError, division_by_zero
@@ -63,6 +63,8 @@ class RulePlace:
         except ZeroDivisionError:
             raise CarriedError(division_by_zero(self.text, self.span, self.stratum)) from None
         except TidelogError as error:
+            if isinstance(error, OverflowedError):
+                error.add_rule(self.text, self.span)
             raise CarriedError(error) from None
 
 
