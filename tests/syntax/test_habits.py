@@ -30,7 +30,7 @@ BY = "count() by (shop)"
         (".decl edge(x: number)\n.output edge", "`output` stands before the declaration"),
         (".printsize C", "the number of rows"),
         ('#include "graph.dl"', "`import graph`"),
-        ("input relation X(d: date)", "`import time` declares `Date`"),
+        ("input relation X(d: datetime)", "`timestamp`"),
         ("input relation X(d: timestamp)", "`DateTime`"),
         ("input relation X(d: string?)", "`Option<string>`"),
         ("input relation X(d: varchar(10))", "`string` has no length"),

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tidelog.io.scaled import fit_scaled, scaled_of_text
 from tidelog.library._runtime.extern import ExternContext
 from tidelog.shell.place import Place
 from tidelog.shell.records import ArrayRecord, Record, Scalar, Serialized, StructRecord, TupleRecord
@@ -24,10 +25,15 @@ from tidelog.types import (
     BigIntType,
     BitType,
     BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
     FloatType,
     NamedType,
+    ScaledType,
     SignedType,
     StringType,
+    TimestampType,
     TupleType,
     Type,
     integer_range,
@@ -92,6 +98,8 @@ class ValueReader:
                 return record.value
             case FloatType(width) if isinstance(record, Scalar) and type(record.value) in (int, float):
                 return _float(record.value, width)
+            case DateType() | TimestampType() | DurationType() | DecimalType() if isinstance(record, Scalar):
+                return _scaled(record, type_)
             case FloatType() if isinstance(record, StructRecord) and record.name in _NOT_FINITE and not record.fields:
                 return _NOT_FINITE[record.name]
             case TupleType(items) if isinstance(record, TupleRecord) and len(record.items) == len(items):
@@ -203,6 +211,19 @@ def _float(number: bool | float | str, width: int) -> float:
         return single_of(number) if width == 32 else double_of(number)
     assert isinstance(number, float)
     return single(number) if width == 32 else double(number)
+
+
+def _scaled(record: Scalar, type_: ScaledType) -> Any:
+    """Returns a date, a time or a decimal: a text in ISO form, or a number."""
+    given = record.digits or record.value
+    found = None
+    if isinstance(given, str) and not (isinstance(type_, DecimalType) and isinstance(record.value, str)):
+        found = scaled_of_text(given, type_)
+    elif isinstance(given, int):
+        found = fit_scaled(given, type_)
+    if found is None:
+        raise _misfit(record, type_)
+    return found
 
 
 def _misfit(record: Record, type_: Type) -> MisfitError:

@@ -8,9 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from tidelog import types
+from tidelog.iso_texts import parse_date, parse_duration, parse_timestamp
 from tidelog.library._json.text import JsonError
 from tidelog.library._runtime.option_result import Err
 from tidelog.library.fp import parse_d, parse_f
+from tidelog.scaled_values import exact_decimal, parse_decimal
 from tidelog.values.floats import float_text
 from tidelog.values.structs import Struct
 
@@ -77,8 +79,27 @@ def parse_scalar(type_: types.Type, text: str) -> Any:
             if kind is Err:
                 raise JsonError(parsed.err, None)
             return parsed.res
+        case types.DateType() | types.TimestampType() | types.DurationType() | types.DecimalType():
+            return _scaled(type_, text)
         case _:
             raise JsonError(f"a value of type {type_} cannot be read from a string", None)
+
+
+def _scaled(type_: types.ScaledType, text: str) -> Any:
+    """Returns a date or a time in ISO form, or a decimal with no more digits than its type."""
+    match type_:
+        case types.DateType():
+            found: Any = parse_date(text)
+        case types.TimestampType():
+            found = parse_timestamp(text)
+        case types.DurationType():
+            found = parse_duration(text)
+        case types.DecimalType():
+            number = parse_decimal(text)
+            found = None if number is None else exact_decimal(number, type_)
+    if found is None:
+        raise JsonError(f"{text} is not a {type_}", None)
+    return found
 
 
 def _integer(text: str, *, signed: bool) -> int:

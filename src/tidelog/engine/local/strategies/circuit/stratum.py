@@ -114,9 +114,9 @@ class CircuitStratum(LocalStratum):
                     self._apply(control, instances.relation, out.reshape(-1), len(out))
                 for rule, count in instances.rules:
                     self.costs.add(rule, count)
-        except ZeroDivisionError:
+        except ZeroDivisionError as error:
             assert self._circuit.running is not None
-            raise self.division(self._circuit.running) from None
+            raise self.division(self._circuit.running, error) from None
 
     # Facts
 
