@@ -37,7 +37,8 @@ MICROSECONDS_OF_DAY: Final = 86_400_000_000
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _FIRST_DAY, _LAST_DAY = date.min.toordinal() - EPOCH_DAY, date.max.toordinal() - EPOCH_DAY
-_MOST_MICROSECONDS = (1 << 63) - 1
+# The time between the first and the last timestamp.
+_MOST_MICROSECONDS = (_LAST_DAY + 1 - _FIRST_DAY) * MICROSECONDS_OF_DAY - 1
 _MICROSECOND = timedelta(microseconds=1)
 _SMALLEST_SCALE = 6
 

@@ -84,7 +84,7 @@ class TimestampType:
 
 @dataclass(frozen=True, slots=True)
 class DurationType:
-    """Differences of moments: microseconds in 64 bits, with a sign; a Python `timedelta`."""
+    """Differences of timestamps: microseconds, with a sign; a Python `timedelta`."""
 
     def __str__(self) -> str:
         return "duration"

@@ -31,7 +31,7 @@ BY = "count() by (shop)"
         (".printsize C", "the number of rows"),
         ('#include "graph.dl"', "`import graph`"),
         ("input relation X(d: datetime)", "`timestamp`"),
-        ("input relation X(d: timestamp)", "`DateTime`"),
+        ("input relation X(d: interval)", "`duration`"),
         ("input relation X(d: string?)", "`Option<string>`"),
         ("input relation X(d: varchar(10))", "`string` has no length"),
         ('D("a" + "b").', '`"a" ++ "b"` joins strings'),

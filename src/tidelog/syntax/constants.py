@@ -32,12 +32,8 @@ def number(cursor: Cursor) -> ast.Integer | ast.Float:
 
 
 def is_temporal(cursor: Cursor) -> bool:
-    """True at `date"…"`: the name of a type of times, and right behind it a text."""
-    token = cursor.tokens[cursor.index]
-    if token.text not in _TIMES:
-        return False
-    after = cursor.tokens[cursor.index + 1]
-    return after.kind is Kind.STRING and after.start == token.end
+    """True at `date"…"`: the name of a type of times, and a text behind it, which can stand behind no other name."""
+    return cursor.tokens[cursor.index].text in _TIMES and cursor.tokens[cursor.index + 1].kind is Kind.STRING
 
 
 def temporal(cursor: Cursor) -> ast.Temporal:
@@ -50,7 +46,7 @@ def temporal(cursor: Cursor) -> ast.Temporal:
         message = f"`{token.text}` is not a {first.text}"
         label = "not in ISO form, or out of range"
         cursor.fail(Code.BAD_TIME, message, label, at=token, help=f"for example `{example}`")
-    return ast.Temporal(first.text, value, spelling=(first.text + token.text,), span=cursor.since(first))
+    return ast.Temporal(first.text, value, spelling=(token.text,), span=cursor.since(first))
 
 
 _TIMES: dict[str, tuple[Callable[[str], date | timedelta | None], str]] = {

@@ -26,7 +26,7 @@ def type_(cursor: Cursor) -> ast.Type:
             return ast.NamedType(name.text, span=name.span)
         cursor.enter()
         cursor.next()
-        arguments = cursor.listed(">", _argument)
+        arguments = cursor.listed(">", _argument if name.text == "decimal" else type_)
         cursor.leave()
         return ast.NamedType(name.text, arguments, span=cursor.since(token))
     if token.kind is not Kind.KEYWORD and token.kind is not Kind.OPERATOR:

@@ -41,6 +41,7 @@ import pyarrow as pa
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.rules.ir import Column, Relation
+from tidelog.scaled_values import from_units
 from tidelog.types import (
     BigIntType,
     BitType,
@@ -159,6 +160,8 @@ def python_column(array: pa.ChunkedArray | pa.Array, type_: Type) -> list[Any]:
         return [integer_of_text(value) for value in values]
     if isinstance(type_, FloatType):
         return [NAN if value != value else value for value in values]
+    if isinstance(type_, ScaledType) and (pa.types.is_integer(array.type) or pa.types.is_string(array.type)):
+        return [from_units(int(value), type_) for value in values]  # from a file of the Spark engine
     if isinstance(type_, TimestampType):
         return [value.replace(tzinfo=UTC) for value in values]  # one of the objects that stand for this zone
     return values

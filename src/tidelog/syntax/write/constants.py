@@ -26,8 +26,8 @@ def write_float(node: ast.Float) -> str:
 
 
 def write_temporal(node: ast.Temporal) -> str:
-    """`date"2024-01-31"`"""
-    return f'{node.family}"{value_text(node.value)}"'
+    """Returns the text behind the family: `"2024-01-31"`."""
+    return f'"{value_text(node.value)}"'
 
 
 def write_string(value: str) -> str:

@@ -105,8 +105,10 @@ class ExpressionWriter:
                 return "_"
             case ast.Boolean(value):
                 return "true" if value else "false"
-            case ast.Integer() | ast.Float() | ast.String() | ast.Temporal() | ast.Interpolation():
+            case ast.Integer() | ast.Float() | ast.String() | ast.Interpolation():
                 return self._literal(node)
+            case ast.Temporal(family):
+                return (family, self._literal(node))
             case ast.Interned(text):
                 return ("i", self._literal(text))
             case ast.Unary(op, operand):

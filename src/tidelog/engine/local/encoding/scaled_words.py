@@ -45,6 +45,8 @@ def scaled_values(words: npt.NDArray[Any], type_: ScaledType) -> list[Value]:
 
 def column_words(column: pa.ChunkedArray, type_: Type) -> Any:
     """Returns the words of a stored column whose type is a word, as an array of integers."""
+    if pa.types.is_integer(column.type):
+        return column.to_numpy()
     match type_:
         case DateType():
             return column.cast(pa.int32()).to_numpy()
