@@ -1,4 +1,4 @@
-"""Dates, timestamps and durations ↔ text in ISO 8601.
+"""Dates, timestamps and durations ↔ text in ISO 8601; decimals ↔ digits.
 
 date         2024-01-31
 timestamp    2024-01-31T13:45:00Z, 2024-01-31T13:45:00.250000Z     read also with an offset, a blank, no zone (UTC)
@@ -13,8 +13,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from tidelog.scaled_values import decimal_text, unit_range
-from tidelog.types import DURATION
+from tidelog.scaled_values import decimal_text, exact_decimal, parse_decimal, unit_range
+from tidelog.types import DURATION, DateType, DecimalType, DurationType, ScaledType, TimestampType
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
 _TIMESTAMP = re.compile(
@@ -111,6 +111,20 @@ def duration_text(value: timedelta) -> str:
     if not days and not time:
         return "PT0S"
     return f"{sign}P{days}{'T' if time else ''}{time}"
+
+
+def value_of_text(text: str, type_: ScaledType) -> Any | None:
+    """Returns the value that a text has in ISO form, or in digits; None for other text, and for what does not fit."""
+    match type_:
+        case DateType():
+            return parse_date(text)
+        case TimestampType():
+            return parse_timestamp(text)
+        case DurationType():
+            return parse_duration(text)
+        case DecimalType():
+            number = parse_decimal(text)
+            return None if number is None else exact_decimal(number, type_)
 
 
 def value_text(value: Any) -> str:

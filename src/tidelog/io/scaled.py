@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tidelog.iso_texts import parse_date, parse_duration, parse_timestamp, value_text
-from tidelog.scaled_values import exact_decimal, from_units, parse_decimal, unit_range
+from tidelog.iso_texts import value_of_text, value_text
+from tidelog.scaled_values import exact_decimal, from_units, unit_range
 from tidelog.types import DURATION, DateType, DecimalType, DurationType, ScaledType, TimestampType
 
 
@@ -97,24 +97,10 @@ def _fit_numpy(value: Any, type_: ScaledType) -> Any | None:
     return from_units(number, type_)
 
 
-def scaled_of_text(text: str, type_: ScaledType) -> Any | None:
-    """Returns the value that a text has in ISO form, or in digits; None for other text."""
-    match type_:
-        case DateType():
-            return parse_date(text)
-        case TimestampType():
-            return parse_timestamp(text)
-        case DurationType():
-            return parse_duration(text)
-        case DecimalType():
-            number = parse_decimal(text)
-            return None if number is None else exact_decimal(number, type_)
-
-
 def scaled_remedy(value: object, type_: ScaledType) -> str | None:
     """Returns a help for a value that does not fit."""
     if isinstance(value, str):
-        found = scaled_of_text(value, type_)
+        found = value_of_text(value, type_)
         if found is not None:
             return f"text is not taken for a {type_}; write `{found!r}`"
         return f"a {type_} is written {_EXAMPLES[type(type_)]}"
@@ -220,7 +206,7 @@ def column_of_cells(texts: pa.ChunkedArray, type_: ScaledType) -> pa.ChunkedArra
     encoded = texts.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
-    known = [scaled_of_text(text.strip(" \t"), type_) for text in encoded.dictionary.to_pylist()]
+    known = [value_of_text(text.strip(" \t"), type_) for text in encoded.dictionary.to_pylist()]
     if any(value is None for value in known):
         return None
     return pa.chunked_array([pa.array(known, _arrow(type_)).take(encoded.indices)])

@@ -17,7 +17,8 @@ import numpy as np
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.io.scaled import fit_scaled, scaled_of_text, scaled_remedy
+from tidelog.io.scaled import fit_scaled, scaled_remedy
+from tidelog.iso_texts import value_of_text
 from tidelog.rules.ir import Column, Relation
 from tidelog.types import (
     BigIntType,
@@ -111,7 +112,7 @@ def fit_text(text: str, type_: Type) -> Value | None:
         case StringType():
             return text if _is_unicode(text) else None
         case DateType() | TimestampType() | DurationType() | DecimalType():
-            return scaled_of_text(text.strip(" \t"), type_)
+            return value_of_text(text.strip(" \t"), type_)
         case _:
             raise AssertionError(f"{type_} is not a plain type")
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from tidelog import iso_texts
-from tidelog.library._runtime.extern import ExternContext, Externs, extern
+from tidelog.library._runtime.extern import ExternContext, extern
 from tidelog.library._runtime.option_result import NONE, Some
 from tidelog.scaled_values import exact_decimal, to_units, within
 from tidelog.scaled_values import parse_decimal as decimal_of_text
@@ -91,31 +91,111 @@ def timestamp_truncate_to_week(t: datetime) -> datetime:
     return date_to_timestamp(date_truncate_to_week(t.date()))
 
 
-def _midnight(t: datetime) -> datetime:
+@extern
+def date_year(d: date) -> int:
+    return d.year
+
+
+@extern
+def date_month(d: date) -> int:
+    return d.month
+
+
+@extern
+def date_day(d: date) -> int:
+    return d.day
+
+
+@extern
+def date_weekday(d: date) -> int:
+    return d.isoweekday()
+
+
+@extern
+def date_day_of_year(d: date) -> int:
+    return d.timetuple().tm_yday
+
+
+@extern
+def timestamp_year(t: datetime) -> int:
+    return t.year
+
+
+@extern
+def timestamp_month(t: datetime) -> int:
+    return t.month
+
+
+@extern
+def timestamp_day(t: datetime) -> int:
+    return t.day
+
+
+@extern
+def timestamp_weekday(t: datetime) -> int:
+    return t.isoweekday()
+
+
+@extern
+def timestamp_day_of_year(t: datetime) -> int:
+    return t.timetuple().tm_yday
+
+
+@extern
+def date_truncate_to_year(d: date) -> date:
+    return d.replace(month=1, day=1)
+
+
+@extern
+def date_truncate_to_month(d: date) -> date:
+    return d.replace(day=1)
+
+
+@extern
+def timestamp_hour(t: datetime) -> int:
+    return t.hour
+
+
+@extern
+def timestamp_minute(t: datetime) -> int:
+    return t.minute
+
+
+@extern
+def timestamp_second(t: datetime) -> int:
+    return t.second
+
+
+@extern
+def timestamp_microsecond(t: datetime) -> int:
+    return t.microsecond
+
+
+@extern
+def timestamp_truncate_to_year(t: datetime) -> datetime:
+    return timestamp_truncate_to_day(t).replace(month=1, day=1)
+
+
+@extern
+def timestamp_truncate_to_month(t: datetime) -> datetime:
+    return timestamp_truncate_to_day(t).replace(day=1)
+
+
+@extern
+def timestamp_truncate_to_day(t: datetime) -> datetime:
     return t.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-EXTERNS: Externs = {
-    "date_year": lambda d: d.year,
-    "date_month": lambda d: d.month,
-    "date_day": lambda d: d.day,
-    "date_weekday": lambda d: d.isoweekday(),
-    "date_day_of_year": lambda d: d.timetuple().tm_yday,
-    "date_truncate_to_year": lambda d: d.replace(month=1, day=1),
-    "date_truncate_to_month": lambda d: d.replace(day=1),
-    "timestamp_year": lambda t: t.year,
-    "timestamp_month": lambda t: t.month,
-    "timestamp_day": lambda t: t.day,
-    "timestamp_weekday": lambda t: t.isoweekday(),
-    "timestamp_day_of_year": lambda t: t.timetuple().tm_yday,
-    "timestamp_hour": lambda t: t.hour,
-    "timestamp_minute": lambda t: t.minute,
-    "timestamp_second": lambda t: t.second,
-    "timestamp_microsecond": lambda t: t.microsecond,
-    "timestamp_truncate_to_year": lambda t: _midnight(t).replace(month=1, day=1),
-    "timestamp_truncate_to_month": lambda t: _midnight(t).replace(day=1),
-    "timestamp_truncate_to_day": _midnight,
-    "timestamp_truncate_to_hour": lambda t: t.replace(minute=0, second=0, microsecond=0),
-    "timestamp_truncate_to_minute": lambda t: t.replace(second=0, microsecond=0),
-    "timestamp_truncate_to_second": lambda t: t.replace(microsecond=0),
-}
+@extern
+def timestamp_truncate_to_hour(t: datetime) -> datetime:
+    return t.replace(minute=0, second=0, microsecond=0)
+
+
+@extern
+def timestamp_truncate_to_minute(t: datetime) -> datetime:
+    return t.replace(second=0, microsecond=0)
+
+
+@extern
+def timestamp_truncate_to_second(t: datetime) -> datetime:
+    return t.replace(microsecond=0)

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
-from tidelog.io.scaled import fit_scaled, scaled_of_text
+from tidelog.iso_texts import value_of_text
 from tidelog.library._runtime.extern import ExternContext
+from tidelog.scaled_values import exact_decimal
 from tidelog.shell.place import Place
 from tidelog.shell.records import ArrayRecord, Record, Scalar, Serialized, StructRecord, TupleRecord
 from tidelog.types import (
@@ -218,9 +220,9 @@ def _scaled(record: Scalar, type_: ScaledType) -> Any:
     given = record.digits or record.value
     found = None
     if isinstance(given, str) and not (isinstance(type_, DecimalType) and isinstance(record.value, str)):
-        found = scaled_of_text(given, type_)
-    elif isinstance(given, int):
-        found = fit_scaled(given, type_)
+        found = value_of_text(given, type_)
+    elif isinstance(type_, DecimalType) and type(given) is int:
+        found = exact_decimal(Decimal(given), type_)
     if found is None:
         raise _misfit(record, type_)
     return found

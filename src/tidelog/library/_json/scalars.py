@@ -8,11 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 from tidelog import types
-from tidelog.iso_texts import parse_date, parse_duration, parse_timestamp
+from tidelog.iso_texts import value_of_text
 from tidelog.library._json.text import JsonError
 from tidelog.library._runtime.option_result import Err
 from tidelog.library.fp import parse_d, parse_f
-from tidelog.scaled_values import exact_decimal, parse_decimal
 from tidelog.values.floats import float_text
 from tidelog.values.structs import Struct
 
@@ -87,16 +86,7 @@ def parse_scalar(type_: types.Type, text: str) -> Any:
 
 def _scaled(type_: types.ScaledType, text: str) -> Any:
     """Returns a date or a time in ISO form, or a decimal with no more digits than its type."""
-    match type_:
-        case types.DateType():
-            found: Any = parse_date(text)
-        case types.TimestampType():
-            found = parse_timestamp(text)
-        case types.DurationType():
-            found = parse_duration(text)
-        case types.DecimalType():
-            number = parse_decimal(text)
-            found = None if number is None else exact_decimal(number, type_)
+    found = value_of_text(text, type_)
     if found is None:
         raise JsonError(f"{text} is not a {type_}", None)
     return found

@@ -19,12 +19,18 @@ from tidelog.rules.schema.arrow import plain_type, python_column
 from tidelog.scaled_values import from_units, to_units, unit_range
 from tidelog.types import DATE, DURATION, TIMESTAMP, DecimalType, ScaledType, Type, is_word
 
+_TIMES: dict[pa.DataType, ScaledType] = {
+    pa.date32(): DATE,
+    pa.timestamp("us", "UTC"): TIMESTAMP,
+    pa.duration("us"): DURATION,
+}
+
 
 def scaled_type(type_: pa.DataType) -> ScaledType | None:
     """Returns the scaled type that has this Arrow type; None for the Arrow types of all others."""
     if pa.types.is_decimal128(type_):
         return DecimalType(type_.precision, type_.scale)
-    return {pa.date32(): DATE, pa.timestamp("us", "UTC"): TIMESTAMP, pa.duration("us"): DURATION}.get(type_)
+    return _TIMES.get(type_)
 
 
 def is_scaled(type_: Type) -> bool:
