@@ -390,6 +390,8 @@ def _key_fitter(definitions: Definitions, type_: Type, of: _Maker) -> Fitter:
 
 def _map_fitter(type_: Type, key: Fitter, item: Fitter) -> Fitter:
     def fit_pair(place: int, pair: Any) -> tuple[Any, Any]:
+        if isinstance(pair, Mapping) and list(pair) == ["key", "value"]:
+            return pair["key"], pair["value"]  # an entry of polars, which has no maps
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise UnfitError(pair, type_, "it is not a pair").inside(f"[{place}]")
         return pair[0], pair[1]
