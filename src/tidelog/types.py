@@ -67,6 +67,42 @@ class StringType:
 
 
 @dataclass(frozen=True, slots=True)
+class DateType:
+    """Days of the Gregorian calendar, of the years 1 to 9999; a Python `date`."""
+
+    def __str__(self) -> str:
+        return "date"
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampType:
+    """Moments to the microsecond, of the years 1 to 9999; a Python `datetime` whose zone is UTC."""
+
+    def __str__(self) -> str:
+        return "timestamp"
+
+
+@dataclass(frozen=True, slots=True)
+class DurationType:
+    """Differences of timestamps: microseconds, with a sign; a Python `timedelta`."""
+
+    def __str__(self) -> str:
+        return "duration"
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalType:
+    """`decimal<precision, scale>`: decimal fractions of so many digits, `scale` of them behind the point; a Python
+    `Decimal`."""
+
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"decimal<{self.precision}, {self.scale}>"
+
+
+@dataclass(frozen=True, slots=True)
 class TupleType:
     """`(A, B)`, or `()`: never one item; a Python `tuple`."""
 
@@ -120,22 +156,34 @@ Type = (
     | BigIntType
     | FloatType
     | StringType
+    | DateType
+    | TimestampType
+    | DurationType
+    | DecimalType
     | TupleType
     | NamedType
     | FunctionType
     | TypeVariable
 )
 IntegerType = BitType | SignedType
+TemporalType = DateType | TimestampType | DurationType
+ScaledType = TemporalType | DecimalType
+"""Types whose values are integers of a unit: days, microseconds, or parts of one."""
 
 BOOL = BoolType()
 STRING = StringType()
 BIGINT = BigIntType()
 FLOAT, DOUBLE = FloatType(32), FloatType(64)
+DATE, TIMESTAMP, DURATION = DateType(), TimestampType(), DurationType()
 UNIT = TupleType(())
 U8, U16, U32, U64, U128 = BitType(8), BitType(16), BitType(32), BitType(64), BitType(128)
 S8, S16, S32, S64, S128 = SignedType(8), SignedType(16), SignedType(32), SignedType(64), SignedType(128)
 
 WORD_BITS = 64
+MOST_DIGITS = 38
+"""Digits of the largest `decimal`."""
+WORD_DIGITS = 18
+"""Digits of a `decimal` that is held in one word."""
 
 
 def is_word(type_: Type) -> bool:
@@ -145,6 +193,10 @@ def is_word(type_: Type) -> bool:
             return True
         case BitType(width) | SignedType(width):
             return width <= WORD_BITS
+        case DateType() | TimestampType() | DurationType():
+            return True
+        case DecimalType(precision):
+            return precision <= WORD_DIGITS
         case _:
             return False
 

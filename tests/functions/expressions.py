@@ -98,7 +98,7 @@ def evaluate(node: Expression, scope: Mapping[str, Value]) -> Value:
         case Var(name):
             return scope[name]
         case Lit(value):
-            assert not isinstance(value, float)
+            assert isinstance(value, bool | int | str)
             return value
         case IfElse(condition, then, otherwise):
             return evaluate(then if evaluate(condition, scope) else otherwise, scope)

@@ -9,6 +9,7 @@ import graph
 /* types /* nested */ here */
 #[size = 8] #[custom] extern type Regex<'A>
 typedef Name = string
+typedef Price = decimal<10, 2>
 typedef Callback = function(mut u8, Vec<'A>): bool
 typedef Shape = Circle{#[rust = "x"] radius: u8,} | #[by_val] Square{side: bit<12>} | Point
 typedef Tree<'A> = Leaf{value: 'A} | Fork{left: Ref<Tree<'A>>, right: Ref<Tree<'A>>}
@@ -22,7 +23,8 @@ function f(x: 'A, y: mut Vec<u8>): Result<u8, string> {
     Circle{.radius = var r} = g(x); y.field = b; y.0.1 = -c;
     for ((k, Some{v}) in y.map(|z: u8|: u8 { z + 1 }).filter(net::odd)) { if (k == 1) break; continue };
     var m = match (x) { "a" -> 1, (true, 2) -> 2, net::Circle{.radius = 3: u8} -> {4; 5}, var q -> q, _ -> return E{} };
-    var d = [1, 2, 3]; var e = ["a" -> 1, "b" -> 2]; var n = None; var w = function(h: u8, i): u8 { h };
+    var d = [1, 2, 3]; var t = date"2024-01-31";
+    var e = ["a" -> 1, "b" -> 2]; var n = None; var w = function(h: u8, i): u8 { h };
     if (a > 1 and not b == 2 or a => b) { return } else if (~a & b ^ c | a) {()} else d.push(m? as u8);
     "x${a ++ \"${b}\"}" ++ i"interned" ++ [|raw ${x}|] ++ $[|t${x}|] ++ "two" "parts";
     x[7:0] ++ (&y).g(h@2, |_a| 1.5e3, 32'f1.5)(7) ; net::f(x).v4::g()?.h >= 2 << 1 >> 1 % 2;

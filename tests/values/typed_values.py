@@ -8,24 +8,32 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.functions.program import chain, definitions, map_of, option, set_of, vec
+from tidelog.scaled_values import from_units, unit_range
 from tidelog.types import (
     BIGINT,
     BOOL,
+    DATE,
     DOUBLE,
+    DURATION,
     FLOAT,
     S8,
     S64,
     STRING,
+    TIMESTAMP,
     U8,
     U128,
     UNIT,
     BigIntType,
     BitType,
     BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
     FloatType,
     NamedType,
     SignedType,
     StringType,
+    TimestampType,
     TupleType,
     Type,
 )
@@ -35,7 +43,10 @@ from tidelog.values.floats import double, single
 DEFINITIONS = definitions()
 
 _leaves: st.SearchStrategy[Type] = st.sampled_from(
-    [BOOL, U8, S8, U128, BitType(3), SignedType(12), BitType(200), BIGINT, FLOAT, DOUBLE, STRING, UNIT]
+    [
+        *(BOOL, U8, S8, U128, BitType(3), SignedType(12), BitType(200), BIGINT, FLOAT, DOUBLE, STRING, UNIT),
+        *(DATE, TIMESTAMP, DURATION, DecimalType(10, 2), DecimalType(18, 18), DecimalType(38, 0), DecimalType(38, 20)),
+    ]
 )
 
 
@@ -71,6 +82,9 @@ def values(type_: Type) -> st.SearchStrategy[Any]:
             return st.floats(width=32 if width == 32 else 64).map(double if width == 64 else single)
         case StringType():
             return st.text(max_size=4)
+        case DateType() | TimestampType() | DurationType() | DecimalType():
+            low, high = unit_range(type_)
+            return (st.integers(low, high) | st.sampled_from([low, high])).map(lambda number: from_units(number, type_))
         case TupleType(items):
             return st.tuples(*map(values, items))
         case NamedType("ddlog_std::Ref", (inner,)):

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidelog.check.typed import Expression, Pattern, Value, Var
+from tidelog.check.typed import Expression, Pattern, Var
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Source, Span
 from tidelog.types import Type
@@ -34,7 +34,7 @@ class Attribute:
     """`#[name]` or `#[name = value]`; the value is a literal, or the text of a type."""
 
     name: str
-    value: Value | None
+    value: bool | int | float | str | None
     span: Span
 
 

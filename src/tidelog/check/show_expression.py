@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from typing import assert_never
 
 from tidelog.check import typed
+from tidelog.iso_texts import value_text
 from tidelog.syntax.show import escaped
-from tidelog.types import BigIntType, FloatType, FunctionType, IntegerType, Type
+from tidelog.types import BIGINT, S64, BigIntType, DecimalType, FloatType, FunctionType, IntegerType, Type
 
 _ENCLOSED = (
     typed.MakeTuple,
@@ -56,7 +58,10 @@ def show_value(value: typed.Value) -> str:
     """Returns a value as the language writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f'"{escaped(value)}"' if isinstance(value, str) else str(value)
+    if isinstance(value, date | timedelta):
+        family = "timestamp" if isinstance(value, datetime) else "date" if isinstance(value, date) else "duration"
+        return f'{family}"{value_text(value)}"'
+    return f'"{escaped(value)}"' if isinstance(value, str) else value_text(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,8 @@ class ExpressionPrinter:
                 return f"{self._operand(left)} {op} {self._operand(right)}"
             case typed.Cast(operand, type=type_):
                 return f"{self._operand(operand)} as {self.type_name(type_)}"
+            case typed.Units(operand, type=type_):
+                return f"{self._operand(operand)} in units of {operand.type if type_ in (S64, BIGINT) else type_}"
             case typed.ToString(operand):
                 return f"{self.to_string}({self.text(operand)})"
             case typed.Deref(operand):
@@ -178,7 +185,7 @@ def _written_function(id_: str) -> str:
 
 
 def _typed_literal(value: typed.Value, type_: Type) -> str:
-    is_number = isinstance(type_, IntegerType | BigIntType | FloatType)
+    is_number = isinstance(type_, IntegerType | BigIntType | FloatType | DecimalType)
     return show_value(value) + (f": {type_}" if is_number else "")
 
 

@@ -21,12 +21,13 @@ from typing import Any
 
 from tidelog.database.transactions.listeners import Listeners
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import EvaluationError, TidelogError, TransactionError, UsageError
+from tidelog.diagnostics.errors import TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
 from tidelog.engine.interface import Engine, EpochReport, ProgressCallback
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.marks import Marks
+from tidelog.functions.runtime_errors import without_result
 from tidelog.io.tables import is_frame_of
 from tidelog.io.values import Row, Value, quoted
 from tidelog.rules.ir import Relation, Role, RuleProgram
@@ -158,11 +159,8 @@ class LockedEngine:
         assert relation.key is not None
         try:
             return relation.key.call(self.program.row_value(relation, row))
-        except ZeroDivisionError:
-            raise EvaluationError(
-                f"division by zero in the primary key of `{relation.name}`, for {quoted(row)}",
-                code=Code.DIVISION_BY_ZERO,
-            ) from None
+        except ZeroDivisionError as error:
+            raise without_result(f"in the primary key of `{relation.name}`, for {quoted(row)}", error) from None
 
     def check_has_changes(self, name: str) -> None:
         """Raises UsageError for a name that is no output relation: only those have changes."""

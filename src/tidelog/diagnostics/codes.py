@@ -37,6 +37,7 @@ class Code(StrEnum):
     WRONG_CASE = "E111"
     BAD_WIDTH = "E112"
     PLAIN_ASSIGNMENT = "E113"
+    BAD_TIME = "E114"
 
     UNKNOWN_RELATION = "E201"
     DUPLICATE_RELATION = "E202"
@@ -138,6 +139,7 @@ class Code(StrEnum):
     CYCLE_IN_DATA = "E611"
     OVERFLOW = "E612"
     SUM_OVERFLOW = "E613"
+    OUT_OF_TYPE = "E614"
 
     NO_PYSPARK = "E701"
     NO_JAVA = "E702"

@@ -17,7 +17,14 @@ from tidelog.functions.body import NOTHING, UNIT, Body, Value
 from tidelog.functions.callees import variables_of
 from tidelog.functions.links import ClassLink, ConstantLink, TemplateLink, TypeLink, ValueLink
 from tidelog.functions.variable_use import VariableUse
-from tidelog.types import FunctionType, NamedType, StringType, TupleType, Type
+from tidelog.types import (
+    FunctionType,
+    NamedType,
+    ScaledType,
+    StringType,
+    TupleType,
+    Type,
+)
 from tidelog.values.externs import ExternKind
 
 if TYPE_CHECKING:
@@ -60,7 +67,7 @@ class Expressions(Body, ABC):
         match node:
             case typed.Var(name):
                 return Value(self.name(name), 0, stable=name not in self.variables_used.changed)
-            case typed.Lit(value, type=NamedType() | TupleType() as type_):
+            case typed.Lit(value, type=type_) if isinstance(type_, NamedType | TupleType | ScaledType):
                 return Value(self.unit.link(ValueLink(value, type_)), 0, stable=True)
             case typed.Lit(value, type=type_):
                 return Value(operators.literal(value, type_), 1, stable=True)
@@ -85,7 +92,13 @@ class Expressions(Body, ABC):
                 return self._binary(node)
             case typed.Cast(operand):
                 inner = self.value(operand)
-                return self.made(operators.cast(node, inner.text), inner)
+                return self.made(operators.cast(node, inner.text), inner, stable=not operators.cast_can_fail(node))
+            case typed.Units(operand):
+                inner = self.value(operand)
+                scaled = operand.type if isinstance(operand.type, ScaledType) else node.type
+                name = self.unit.link(TypeLink(scaled))
+                function = "to_units" if scaled == operand.type else "within"
+                return self.made(f"{function}({inner.text}, {name})", inner, stable=scaled == operand.type)
             case typed.ToString(operand):
                 inner = self.value(operand)
                 return self.made(operators.text_of(inner.text, self.shown(operand.type)), inner)

@@ -13,15 +13,16 @@ from __future__ import annotations
 import math
 
 from tidelog import types
-from tidelog.check.typed import Binary, Cast, Lit, Unary, Value
+from tidelog.check.typed import Binary, Cast, Lit, Unary, Value, is_checked
 from tidelog.values.floats import double, single
 
 COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 
 def literal(value: Value, type_: types.Type) -> str:
-    """Returns the Python literal of a value."""
+    """Returns the Python literal of a value; those of dates, times and decimals are linked."""
     if isinstance(type_, types.FloatType):
+        assert isinstance(value, int | float)
         return _float_literal(double(float(value)) if type_.width == 64 else single(float(value)))
     if type(value) is int:
         # Python refuses decimal literals of some thousands of digits, but no hexadecimal ones.
@@ -43,6 +44,8 @@ def unary(node: Unary, operand: str) -> str:
     match node.op, node.type:
         case "not", _:
             return f"(not {operand})"
+        case "-", types.DurationType() | types.DecimalType():
+            return f"negative({operand})"
         case "~", types.BitType() as type_:
             return f"({operand} ^ {_mask(type_)})"
         case "~", _:
@@ -56,6 +59,11 @@ def binary(node: Binary, left: str, right: str) -> str:
     op, type_ = node.op, node.type
     if op in COMPARISONS:
         return f"({left} {op} {right})"
+    if isinstance(type_, types.DecimalType):
+        return f"decimal_arithmetic({op!r}, {left}, {right}, {type_.precision}, {type_.scale})"
+    if isinstance(type_, types.ScaledType):
+        sides = (str(each.type) if isinstance(each.type, types.ScaledType) else "" for each in (node.left, node.right))
+        return f"time_arithmetic({op!r}, {left}, {right}, {next(sides)!r}, {next(sides)!r})"
     match op:
         case "++" if isinstance(type_, types.StringType):
             return f"({left} + {right})"
@@ -103,6 +111,18 @@ def _amount(right: str, node: Binary) -> str:
 def cast(node: Cast, operand: str) -> str:
     source, target = node.operand.type, node.type
     match source, target:
+        case types.DecimalType(), types.DecimalType(precision, scale):
+            return operand if source == target else f"decimal_of_decimal({operand}, {precision}, {scale})"
+        case types.FloatType(), types.DecimalType(precision, scale):
+            return f"decimal_of_float({operand}, {precision}, {scale})"
+        case _, types.DecimalType(precision, scale):
+            return f"decimal_of_integer({operand}, {precision}, {scale})"
+        case types.DecimalType(), types.FloatType(width):
+            return f"float_of_decimal({operand}, {width})"
+        case types.DecimalType(), types.BigIntType():
+            return f"integer_of_decimal({operand}, 0, 0)"
+        case types.DecimalType(), types.BitType(width) | types.SignedType(width):
+            return f"integer_of_decimal({operand}, {width}, {int(isinstance(target, types.SignedType))})"
         case (types.FloatType(width), types.FloatType(wanted)):
             return operand if width <= wanted else f"single({operand})"
         case _, types.FloatType(width):
@@ -126,6 +146,8 @@ def text_of(text: str, type_: types.Type) -> str:
             return f"('true' if {text} else 'false')"
         case types.FloatType(width):
             return f"float_text({text}, {width})"
+        case types.DateType() | types.TimestampType() | types.DurationType() | types.DecimalType():
+            return f"value_text({text})"
         case types.BitType(width) | types.SignedType(width) if width <= 128:
             return f"str({text})"
         case types.BitType() | types.SignedType() | types.BigIntType():
@@ -135,12 +157,17 @@ def text_of(text: str, type_: types.Type) -> str:
 
 
 def can_fail(node: Binary) -> bool:
-    """True for a division that may be one by zero."""
-    return (
+    """True for a division that may be one by zero, and for arithmetic that checks its results."""
+    return is_checked(node) or (
         node.op in ("/", "%")
         and not isinstance(node.type, types.FloatType)
         and not (isinstance(node.right, Lit) and node.right.value != 0)
     )
+
+
+def cast_can_fail(node: Cast) -> bool:
+    """True for a cast that checks its result."""
+    return is_checked(node)
 
 
 def _in_range(text: str, type_: types.Type) -> str:

@@ -1,7 +1,7 @@
 """Exceptions inside functions of the program → errors for the user.
 
 A function that overflows Python's stack runs again on a deeper one; only if that overflows too is it an error. Division
-by zero passes unchanged: the evaluator of the rule reports which rule it was.
+by zero, and a result that is no value of its type, pass unchanged: the evaluator of the rule reports which rule it was.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from tidelog.deep_recursion import deeply, is_deep
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, OverflowedError, TidelogError
+from tidelog.scaled_values import OutOfTypeError
 
 FILE_NAME = "<functions>"
 
@@ -33,6 +34,22 @@ def retry_deep(
     if isinstance(error, TidelogError | ZeroDivisionError):
         raise error
     raise EvaluationError(_extern_failure(error), code=Code.EXTERN_FAILED) from error
+
+
+def without_result(where: str, error: ZeroDivisionError | None = None) -> EvaluationError:
+    """Returns the error of an expression that has no result: a division by zero, or a value that is none of its
+    type; `where` says which expression it was."""
+    if isinstance(error, OutOfTypeError):
+        return EvaluationError(
+            f"{error} {where}",
+            code=Code.OUT_OF_TYPE,
+            help="a wider type, or a condition before it that leaves such rows out",
+        )
+    return EvaluationError(
+        f"division by zero {where}",
+        code=Code.DIVISION_BY_ZERO,
+        help="guard it with a condition before it, for example `y != 0, var q = x / y`",
+    )
 
 
 def _extern_failure(error: Exception) -> str:

@@ -15,6 +15,8 @@ from tidelog.check import typed
 from tidelog.functions import operators
 from tidelog.functions.body import UNIT, Value
 from tidelog.functions.expressions import Expressions
+from tidelog.functions.links import ValueLink
+from tidelog.types import ScaledType
 
 
 class _Leave(Enum):
@@ -158,6 +160,8 @@ class Statements(Expressions):
                 return [path]
             case typed.LiteralPattern(False):
                 return [f"not {path}"]
+            case typed.LiteralPattern(value, type=type_) if isinstance(self.shown(type_), ScaledType):
+                return [f"{path} == {self.unit.link(ValueLink(value, self.shown(type_)))}"]
             case typed.LiteralPattern(value, type=type_):
                 return [f"{path} == {operators.literal(value, self.shown(type_))}"]
             case typed.TuplePattern(items):

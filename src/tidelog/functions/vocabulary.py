@@ -12,6 +12,19 @@ from typing import Any
 
 from tidelog.deep_recursion import deeply, is_deep
 from tidelog.functions.runtime_errors import retry_deep
+from tidelog.iso_texts import value_text
+from tidelog.scaled_values import (
+    decimal_arithmetic,
+    decimal_of_decimal,
+    decimal_of_float,
+    decimal_of_integer,
+    float_of_decimal,
+    integer_of_decimal,
+    negative,
+    time_arithmetic,
+    to_units,
+    within,
+)
 from tidelog.types import Type
 from tidelog.values.big_integers import product, shifted_left
 from tidelog.values.definitions import substitute
@@ -69,6 +82,17 @@ def vocabulary(function_text: Callable[[FunctionValue], str]) -> dict[str, Any]:
         "single": single,
         "double_of": double_of,
         "single_of": single_of,
+        "decimal_arithmetic": decimal_arithmetic,
+        "decimal_of_decimal": decimal_of_decimal,
+        "decimal_of_float": decimal_of_float,
+        "decimal_of_integer": decimal_of_integer,
+        "float_of_decimal": float_of_decimal,
+        "integer_of_decimal": integer_of_decimal,
+        "time_arithmetic": time_arithmetic,
+        "negative": negative,
+        "to_units": to_units,
+        "within": within,
+        "value_text": value_text,
         "integer_text": integer_text,
         "float_text": float_text,
         "function_text": function_text,

@@ -17,14 +17,13 @@
 `None` for an `Option<Option<T>>` is the outer `None{}`; a dict with the key `tag` is the union itself there, and in the
 key of a map. Where a constructor has a field `tag` of its own, the key for its name is `tag_`.
 
-Data from files and tables (`wire`) may also have text for numbers that those cannot hold: integers of more than 64
-bits, `bigint`, and floats that are not finite. A value of a recursive type is JSON text there. `to_python` writes all
-these.
+Data from files and tables (`wire`) may also have text for values that those cannot hold: integers of more than 64
+bits, `bigint`, floats that are not finite, dates and times (in ISO form), and decimals. A value of a recursive type is
+JSON text there. `to_python` writes all these.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -34,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from tidelog.deep_recursion import at_any_depth
+from tidelog.io.scaled import load_json
 from tidelog.io.values import UnfitError, fit, fit_text, is_missing, quoted
 from tidelog.rules.schema.arrow import (
     OPTION,
@@ -53,6 +53,7 @@ from tidelog.types import (
     FloatType,
     FunctionType,
     NamedType,
+    ScaledType,
     SignedType,
     StringType,
     TupleType,
@@ -180,7 +181,7 @@ def _plain_fitter(type_: Type) -> Fitter:
 
 
 def _plain_wire_fitter(type_: Type) -> Fitter:
-    if not isinstance(type_, FloatType) and not is_wide(type_):
+    if not isinstance(type_, FloatType | ScaledType) and not is_wide(type_):
         return _plain_fitter(type_)
 
     def fit_wide(value: Any) -> Any:
@@ -197,7 +198,7 @@ def _json_fitter(type_: Type, nested: Fitter) -> Fitter:
         if not isinstance(value, str):
             return nested(value)
         try:
-            document = at_any_depth(json.loads, value)
+            document = at_any_depth(load_json, value)
         except (ValueError, RecursionError) as error:
             raise UnfitError(value, type_, f"it is not JSON: {error}") from None
         return nested(document)
@@ -389,6 +390,8 @@ def _key_fitter(definitions: Definitions, type_: Type, of: _Maker) -> Fitter:
 
 def _map_fitter(type_: Type, key: Fitter, item: Fitter) -> Fitter:
     def fit_pair(place: int, pair: Any) -> tuple[Any, Any]:
+        if isinstance(pair, Mapping) and list(pair) == ["key", "value"]:
+            return pair["key"], pair["value"]  # an entry of polars, which has no maps
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise UnfitError(pair, type_, "it is not a pair").inside(f"[{place}]")
         return pair[0], pair[1]

@@ -5,7 +5,6 @@ Values have the forms of `io/to_python.py`. A wrong line is reported as `file:li
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.bad_rows import BadRecord, BadRows
 from tidelog.io.rows import to_row
+from tidelog.io.scaled import load_json
 from tidelog.io.text import open_text
 from tidelog.io.to_python import dump_json, json_form
 from tidelog.io.values import Row
@@ -47,7 +47,7 @@ def write_json_lines(rows: Sequence[Row], relation: Relation, definitions: Defin
 
 def _parsed(line: str, relation: Relation, place: str) -> Any:
     try:
-        document = at_any_depth(json.loads, line)
+        document = at_any_depth(load_json, line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place}: the line is not JSON: {error}", code=Code.UNREADABLE_FILE) from None
     if not isinstance(document, dict | list):

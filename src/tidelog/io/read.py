@@ -32,6 +32,7 @@ from tidelog.io.headers import Header
 from tidelog.io.json_lines import read_json_lines
 from tidelog.io.locate_bad_rows import checked_records, locate
 from tidelog.io.rows import Batch
+from tidelog.io.scaled import column_of_cells
 from tidelog.io.tables import fit_parts, out_of_range, place_in_file
 from tidelog.io.text import TextFile, open_text, open_text_file
 from tidelog.io.values import Row, UnfitError
@@ -45,7 +46,7 @@ from tidelog.rules.schema.arrow import (
     python_column,
     with_plain_columns,
 )
-from tidelog.types import FloatType, StringType, Type
+from tidelog.types import FloatType, ScaledType, StringType, Type
 from tidelog.values import Definitions
 from tidelog.values.text import integer_text
 
@@ -193,8 +194,11 @@ def _open_batches(file: TextFile, relation: Relation) -> pyarrow.csv.CSVStreamin
 
 
 def _cell_type(type_: Type) -> pa.DataType:
-    """Returns the type in which Arrow reads a cell: its own for a plain type, else text."""
-    return arrow_type(type_) if is_plain(type_) else pa.string()
+    """Returns the type in which Arrow reads a cell: its own for a plain type, else text.
+
+    Of times in text Arrow reads more forms, and others, than the language has.
+    """
+    return arrow_type(type_) if is_plain(type_) and not isinstance(type_, ScaledType) else pa.string()
 
 
 def _checked(table: pa.Table, relation: Relation, definitions: Definitions, nulls: frozenset[str]) -> Batch:
@@ -216,6 +220,11 @@ def _checked_column(array: pa.ChunkedArray, column: Column, definitions: Definit
         if not isinstance(type_, StringType):
             raise UnfitError(None, type_)
         return pc.fill_null(array, "")
+    if isinstance(type_, ScaledType):
+        found = column_of_cells(array, type_)
+        if found is None:
+            raise UnfitError(None, type_)
+        return found
     if isinstance(type_, FloatType):
         return pc.add(array, pa.scalar(0, array.type))  # -0.0 becomes 0.0
     if is_plain(type_) and (isinstance(type_, StringType) or arrow_type(type_) != pa.string()):

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,7 +42,7 @@ from tidelog.rules.schema.arrow import (
     is_plain_relation,
     with_plain_columns,
 )
-from tidelog.types import BitType, BoolType, FloatType, SignedType, StringType, Type
+from tidelog.types import BitType, BoolType, DateType, FloatType, SignedType, StringType, Type
 from tidelog.values import Definitions, Struct, field_values
 from tidelog.values.text import integer_text
 
@@ -51,7 +52,13 @@ Batch: TypeAlias = pa.Table | list[Row]
 WORTH_A_TABLE = 1000
 """From this number of rows on, Arrow is faster than Python for a plain relation, even if it has to be loaded first."""
 
-_PYTHON_TYPES: Mapping[type[Type], type] = {BoolType: bool, BitType: int, SignedType: int, StringType: str}
+_PYTHON_TYPES: Mapping[type[Type], type] = {
+    BoolType: bool,
+    BitType: int,
+    SignedType: int,
+    StringType: str,
+    DateType: date,
+}
 """The Python types that Arrow takes without a check; for other columns each value has to be checked."""
 
 _ROWS_HELP = "rows are a list of tuples, dicts or records, an Arrow table, or a pandas or polars DataFrame"

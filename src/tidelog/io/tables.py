@@ -26,6 +26,7 @@ from tidelog.diagnostics.errors import DataError
 from tidelog.diagnostics.suggest import suggest
 from tidelog.io.bad_rows import OF_ONE_ROW, BadRecord, OnBad
 from tidelog.io.fit import fitter
+from tidelog.io.scaled import is_scaled_column, scaled_column, scaled_column_remedy
 from tidelog.io.values import Row, UnfitError, Value, fit, fit_text, misfit, wanted
 from tidelog.rules.ir import Column, Relation
 from tidelog.rules.schema.arrow import (
@@ -44,9 +45,14 @@ from tidelog.types import (
     BigIntType,
     BitType,
     BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
     FloatType,
+    ScaledType,
     SignedType,
     StringType,
+    TimestampType,
     Type,
     integer_range,
 )
@@ -278,6 +284,11 @@ def _fit_column(column: pa.ChunkedArray, declared: Column, relation: Relation, p
         )
     if pa.types.is_string(target) and not isinstance(declared.type, StringType):
         return _fit_wide(column, declared, relation, place)
+    if isinstance(declared.type, ScaledType):
+        scaled = scaled_column(column, declared.type)
+        if scaled is None:
+            raise _first_misfit(column, declared, relation, place)
+        return scaled
     if isinstance(declared.type, FloatType):
         # An integer is rounded, -0.0 becomes 0.0, and every NaN the one that equals itself.
         numbers = pc.add(column.cast(target, safe=False), pa.scalar(0, target))
@@ -311,6 +322,8 @@ def _is_same_kind(found: pa.DataType, type_: Type) -> bool:
             return bool(pa.types.is_integer(found) or (is_wide(type_) and (is_text or is_whole_decimal)))
         case FloatType():
             return bool(pa.types.is_floating(found) or pa.types.is_integer(found))
+        case DateType() | TimestampType() | DurationType() | DecimalType():
+            return is_scaled_column(found, type_)
         case _:
             raise AssertionError(f"{type_} is not a plain type")
 
@@ -339,6 +352,8 @@ def _column_remedy(found: pa.DataType, type_: Type) -> str | None:
         return "convert the column first, for example `.astype('int64')`; a missing value makes pandas use floats"
     if pa.types.is_binary(found) and isinstance(type_, StringType):
         return "decode the column to text first"
+    if isinstance(type_, ScaledType):
+        return scaled_column_remedy(found, type_)
     return None
 
 

@@ -6,7 +6,7 @@
 
 `rules/schema` has the table of forms; `fit` reads them back. JSON differs from Arrow where it has a simpler form: a
 tuple is an array, a map with text as keys an object, an integer of any size a number. JSON has no float that is not
-finite; there it is the text `NaN`, `inf` or `-inf`.
+finite; there it is the text `NaN`, `inf` or `-inf`. Nor has it dates, times and exact decimals: those are text, too.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pyarrow as pa
 from tidelog.deep_recursion import at_any_depth
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.iso_texts import value_text
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema.arrow import (
     OPTION,
@@ -34,7 +35,20 @@ from tidelog.rules.schema.arrow import (
     is_recursive,
     tag_name,
 )
-from tidelog.types import BigIntType, BitType, FloatType, NamedType, SignedType, StringType, TupleType, Type
+from tidelog.types import (
+    BigIntType,
+    BitType,
+    DateType,
+    DecimalType,
+    DurationType,
+    FloatType,
+    NamedType,
+    SignedType,
+    StringType,
+    TimestampType,
+    TupleType,
+    Type,
+)
 from tidelog.values import Definitions, ExternKind
 from tidelog.values.floats import float_text
 from tidelog.values.text import integer_text
@@ -132,6 +146,8 @@ def _json_form(definitions: Definitions, type_: Type) -> Form:
             return lambda value: value if math.isfinite(value) else float_text(value, width)
         case BitType() | SignedType() | BigIntType():
             return _itself
+        case DateType() | TimestampType() | DurationType() | DecimalType():
+            return value_text
         case TupleType(items):
             forms = [definitions.keep(_json_form, item) for item in items]
             return lambda value: [form(item) for form, item in zip(forms, value)]

@@ -17,15 +17,21 @@ import numpy as np
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.io.scaled import fit_scaled, scaled_remedy
+from tidelog.iso_texts import value_of_text
 from tidelog.rules.ir import Column, Relation
 from tidelog.types import (
     BigIntType,
     BitType,
     BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
     FloatType,
     IntegerType,
     SignedType,
     StringType,
+    TimestampType,
     Type,
     integer_range,
 )
@@ -78,6 +84,8 @@ def fit(value: object, type_: Type) -> Value | None:
             return _fit_float(value, width)
         case StringType():
             return str(value) if isinstance(value, str) and _is_unicode(value) else None
+        case DateType() | TimestampType() | DurationType() | DecimalType():
+            return fit_scaled(value, type_)
         case _:
             raise AssertionError(f"{type_} is not a plain type")
 
@@ -103,6 +111,8 @@ def fit_text(text: str, type_: Type) -> Value | None:
             return _fit_float(float(found[1]), width) if found else None
         case StringType():
             return text if _is_unicode(text) else None
+        case DateType() | TimestampType() | DurationType() | DecimalType():
+            return value_of_text(text.strip(" \t"), type_)
         case _:
             raise AssertionError(f"{type_} is not a plain type")
 
@@ -217,4 +227,6 @@ def _remedy(value: object, type_: Type) -> str | None:
         return "a bool is written `true` or `false`"
     if isinstance(value, int) and isinstance(type_, StringType):
         return f"a number is not taken for text; write `'{quoted(value)}'`"
+    if isinstance(type_, DateType | TimestampType | DurationType | DecimalType):
+        return scaled_remedy(value, type_)
     return None

@@ -38,6 +38,7 @@ from tidelog.io.formats import (
 from tidelog.io.json_lines import write_json_lines
 from tidelog.io.replace_file import replacing, writing
 from tidelog.io.rows import Batch
+from tidelog.io.scaled import scaled_cells
 from tidelog.io.sort import sort_by_value, sort_rows
 from tidelog.io.to_python import Form, arrow_form, dump_json, json_text, rows_to_table
 from tidelog.io.values import Row
@@ -53,7 +54,7 @@ from tidelog.rules.schema.arrow import (
     table_to_rows,
     with_plain_columns,
 )
-from tidelog.types import STRING, BoolType, StringType
+from tidelog.types import STRING, BoolType, ScaledType, StringType
 from tidelog.values import Definitions
 
 _ROWS_AT_ONCE = 100_000
@@ -208,6 +209,8 @@ def _with_null(cells: pa.Array, null: str) -> pa.Array:
 def _cells(array: pa.Array, column: Column, delimiter: str) -> pa.Array:
     if isinstance(column.type, BoolType):
         return pc.if_else(array, "true", "false")
+    if isinstance(column.type, ScaledType):
+        return scaled_cells(array, column.type)
     if not isinstance(column.type, StringType):
         return array.cast(pa.string())
     in_quotes = pc.binary_join_element_wise('"', pc.replace_substring(array, '"', '""'), '"', "")

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tidelog.library._runtime.extern import ExternContext, extern
-from tidelog.types import BitType, FloatType, SignedType, Type, wrap
+from tidelog.scaled_values import to_units, within
+from tidelog.types import BitType, DecimalType, DurationType, FloatType, SignedType, Type, wrap
 from tidelog.values.exact_sum import ExactSum
 from tidelog.values.group import Group
 
@@ -18,5 +19,7 @@ def sum_of(context: ExternContext, key: Type, value: Type, number: Type, g: Grou
             return wrap(sum(map(f, g.values)), number)
         case FloatType(width):
             return ExactSum(map(f, g.values)).rounded(width)
+        case DurationType() | DecimalType():
+            return within(sum(to_units(f(each), number) for each in g.values), number, "the sum of a group")
         case _:
             return sum(map(f, g.values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidelog.check import typed
-from tidelog.types import is_word
+from tidelog.types import S64, ScaledType, Type, is_word
 
 
 def is_plain(expression: typed.Expression) -> bool:
@@ -12,7 +12,9 @@ def is_plain(expression: typed.Expression) -> bool:
         case typed.Var() | typed.Lit():
             return True
         case typed.Unary(operand=operand) | typed.Cast(operand=operand):
-            return is_word(expression.type) and is_word(operand.type) and is_plain(operand)
+            return _is_machine_word(expression.type) and _is_machine_word(operand.type) and is_plain(operand)
+        case typed.Units(operand=operand):
+            return expression.type == S64 and is_word(operand.type) and is_plain(operand)
         case typed.IfElse(condition=condition, then=then, otherwise=otherwise):
             branches = (then, otherwise)
             return is_plain(condition) and all(is_plain(each) and not typed.may_fail(each) for each in branches)
@@ -23,6 +25,13 @@ def is_plain(expression: typed.Expression) -> bool:
                 return True
             if op in ("and", "or", "=>") and typed.may_fail(right):
                 return False
-            return is_word(expression.type) and is_word(left.type) and is_word(right.type)
+            if op in ("<", "<=", ">", ">="):
+                return is_word(left.type)
+            return all(map(_is_machine_word, (expression.type, left.type, right.type)))
         case _:
             return False
+
+
+def _is_machine_word(type_: Type) -> bool:
+    """True if kernels compute with the type: dates, times and decimals they only compare."""
+    return is_word(type_) and not isinstance(type_, ScaledType)

@@ -15,19 +15,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
+from tidelog.iso_texts import value_of_text
 from tidelog.library._runtime.extern import ExternContext
+from tidelog.scaled_values import exact_decimal
 from tidelog.shell.place import Place
 from tidelog.shell.records import ArrayRecord, Record, Scalar, Serialized, StructRecord, TupleRecord
 from tidelog.types import (
     BigIntType,
     BitType,
     BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
     FloatType,
     NamedType,
+    ScaledType,
     SignedType,
     StringType,
+    TimestampType,
     TupleType,
     Type,
     integer_range,
@@ -92,6 +100,8 @@ class ValueReader:
                 return record.value
             case FloatType(width) if isinstance(record, Scalar) and type(record.value) in (int, float):
                 return _float(record.value, width)
+            case DateType() | TimestampType() | DurationType() | DecimalType() if isinstance(record, Scalar):
+                return _scaled(record, type_)
             case FloatType() if isinstance(record, StructRecord) and record.name in _NOT_FINITE and not record.fields:
                 return _NOT_FINITE[record.name]
             case TupleType(items) if isinstance(record, TupleRecord) and len(record.items) == len(items):
@@ -203,6 +213,19 @@ def _float(number: bool | float | str, width: int) -> float:
         return single_of(number) if width == 32 else double_of(number)
     assert isinstance(number, float)
     return single(number) if width == 32 else double(number)
+
+
+def _scaled(record: Scalar, type_: ScaledType) -> Any:
+    """Returns a date, a time or a decimal: a text in ISO form, or a number."""
+    given = record.digits or record.value
+    found = None
+    if isinstance(given, str) and not (isinstance(type_, DecimalType) and isinstance(record.value, str)):
+        found = value_of_text(given, type_)
+    elif isinstance(type_, DecimalType) and type(given) is int:
+        found = exact_decimal(Decimal(given), type_)
+    if found is None:
+        raise _misfit(record, type_)
+    return found
 
 
 def _misfit(record: Record, type_: Type) -> MisfitError:

@@ -28,7 +28,7 @@ def read_record(scanner: Scanner) -> Record:
         case "integer", text:
             return Scalar(_integer(text), place)
         case "float", text:
-            return Scalar(float(text), place)
+            return Scalar(float(text), place, text)
         case "string", text:
             return Scalar(text, place)
         case "symbol", "%":

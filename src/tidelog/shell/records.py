@@ -27,6 +27,8 @@ class Scalar:
 
     value: bool | int | float | str
     place: Place
+    digits: str = ""
+    """The text of a float, which may be a decimal."""
 
     def __str__(self) -> str:
         match self.value:

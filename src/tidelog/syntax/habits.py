@@ -113,8 +113,9 @@ _STATEMENTS = {
 # Types of SQL that have a size in parentheses.
 _SIZED_TYPES = {
     **dict.fromkeys(("varchar", "char", "nvarchar", "text", "character"), "`string` has no length"),
-    **dict.fromkeys(("decimal", "numeric", "number"), "cents fit into `s64`; `double` holds fractions, not exactly"),
-    **dict.fromkeys(("int", "integer", "bigint", "float", "timestamp"), "the type has no size: `s64`, `double`"),
+    **dict.fromkeys(("decimal", "numeric", "number"), "digits, and those behind the point: `decimal<10, 2>`"),
+    **dict.fromkeys(("int", "integer", "bigint", "float"), "the type has no size: `s64`, `double`"),
+    **dict.fromkeys(("timestamp", "datetime"), "the type has no size: `timestamp` has microseconds"),
 }
 _AGGREGATES = frozenset(("count", "sum", "min", "max", "avg", "mean", "total", "average"))
 # Keywords behind which a value or a name follows.

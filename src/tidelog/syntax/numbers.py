@@ -59,7 +59,8 @@ def float_(cursor: Cursor, token: Token) -> ast.Float:
     value = float(form["digits"].replace("_", ""))
     if math.isinf(value) or (width == 32 and not _is_float(value)):
         _does_not_fit(cursor, token, "it is too large")
-    return ast.Float(value, width, spelling=(token.text,), span=cursor.span(token))
+    digits = "" if "'" in token.text else form["digits"].replace("_", "")
+    return ast.Float(value, width, digits, spelling=(token.text,), span=cursor.span(token))
 
 
 def width_of(cursor: Cursor, digits: str, token: Token) -> int:

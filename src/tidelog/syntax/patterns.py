@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
-from tidelog.syntax.constants import number, text
+from tidelog.syntax.constants import is_temporal, number, temporal, text
 from tidelog.syntax.cursor import Cursor
 from tidelog.syntax.tokens import Kind
 from tidelog.syntax.types import type_
@@ -32,6 +32,8 @@ def _term(cursor: Cursor) -> ast.Expression:
         case Kind.LOWER | Kind.UPPER:
             if token.kind is Kind.UPPER or cursor.peek().text == "::":
                 return _struct(cursor)
+            if is_temporal(cursor):
+                return temporal(cursor)
             cursor.next()
             return ast.Variable(token.text, span=cursor.span(token))
         case Kind.INTEGER | Kind.FLOAT:

@@ -12,7 +12,7 @@ from typing import NoReturn
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
 from tidelog.syntax import ast, expressions
-from tidelog.syntax.constants import number, text
+from tidelog.syntax.constants import is_temporal, number, temporal, text
 from tidelog.syntax.cursor import Cursor, Failure
 from tidelog.syntax.habits import instead_of
 from tidelog.syntax.patterns import argument, pattern, simple_word
@@ -84,6 +84,8 @@ def _name(cursor: Cursor) -> ast.Expression:
     after = cursor.tokens[cursor.index + 1].text
     if after == "::":
         return _scoped(cursor)
+    if is_temporal(cursor):
+        return temporal(cursor)
     cursor.index += 1
     if after == "@":
         return _binding(cursor, token)

@@ -26,7 +26,7 @@ def type_(cursor: Cursor) -> ast.Type:
             return ast.NamedType(name.text, span=name.span)
         cursor.enter()
         cursor.next()
-        arguments = cursor.listed(">", type_)
+        arguments = cursor.listed(">", _argument if name.text == "decimal" else type_)
         cursor.leave()
         return ast.NamedType(name.text, arguments, span=cursor.since(token))
     if token.kind is not Kind.KEYWORD and token.kind is not Kind.OPERATOR:
@@ -49,6 +49,16 @@ def type_(cursor: Cursor) -> ast.Type:
     nested = _nested(cursor)
     cursor.leave()
     return nested
+
+
+def _argument(cursor: Cursor) -> ast.Type:
+    """Takes an argument of a type: a type, or a number."""
+    token = cursor.token
+    if token.kind is not Kind.INTEGER or not token.text.isdecimal():
+        return type_(cursor)
+    cursor.next()
+    # A number that is longer is out of the range of every type.
+    return ast.TypeNumber(int(token.text[:20]), span=cursor.span(token))
 
 
 def type_in_expression(cursor: Cursor) -> ast.Type:

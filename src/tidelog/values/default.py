@@ -10,7 +10,20 @@ from collections.abc import Callable
 from typing import Any
 
 from tidelog.deep_recursion import at_any_depth
-from tidelog.types import BoolType, FloatType, FunctionType, NamedType, StringType, TupleType, Type
+from tidelog.scaled_values import from_units
+from tidelog.types import (
+    BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
+    FloatType,
+    FunctionType,
+    NamedType,
+    StringType,
+    TimestampType,
+    TupleType,
+    Type,
+)
 from tidelog.values.definitions import Definitions
 from tidelog.values.externs import ExternKind
 from tidelog.values.function_value import FunctionCode, FunctionValue, Key
@@ -45,6 +58,8 @@ def _default(type_: Type, definitions: Definitions) -> Any:
             first = definitions.variants(type_)[0]
             fields = [_default(field, definitions) for _, field in first.fields]
             return first.cls(*fields)
+        case DateType() | TimestampType() | DurationType() | DecimalType():
+            return from_units(0, type_)
         case _:
             return 0
 

@@ -8,6 +8,8 @@ bytes serve in snapshots and in the columns of Spark. Their order means nothing.
     bigint                  its length in bytes, then as above
     float, double           IEEE, big-endian
     string                  its length in bytes, then UTF-8
+    date, timestamp,        the integer of its unit (`scaled_values`), in eight bytes; in sixteen for a decimal
+    duration, decimal       of more than 18 digits
     tuple, struct           the fields; a union's constructor before them, as a length
     Vec, Set, Map, ...      the number of items, then the items; keys and values in turns
     function                its key, the types and the values that it has captured
@@ -28,6 +30,7 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 from tidelog import types
+from tidelog.scaled_values import from_units, to_units
 from tidelog.values.default import DEFAULT_FUNCTION, default_value
 from tidelog.values.definitions import Definitions, substitute
 from tidelog.values.encode_type import read_type, write_type
@@ -155,6 +158,8 @@ def _codec(definitions: Definitions, type_: types.Type) -> Codec:
             return _float(struct.Struct(">d" if width == 64 else ">f"))
         case types.StringType():
             return Codec(write_text, read_text)
+        case types.DateType() | types.TimestampType() | types.DurationType() | types.DecimalType():
+            return _scaled(type_)
         case types.TupleType(items):
             return _fields([definitions.keep(_codec, item) for item in items])
         case types.FunctionType():
@@ -185,6 +190,16 @@ def _write_bigint(value: int, out: bytearray) -> None:
 def _read_bigint(data: bytes, at: int) -> tuple[int, int]:
     size, at = read_length(data, at)
     return int.from_bytes(data[at : at + size], "big", signed=True), at + size
+
+
+def _scaled(type_: types.ScaledType) -> Codec:
+    write, read, *_ = _integer(8 if types.is_word(type_) else 16, signed=True)
+
+    def read_value(data: bytes, at: int) -> tuple[Any, int]:
+        number, at = read(data, at)
+        return from_units(number, type_), at
+
+    return Codec(lambda value, out: write(to_units(value, type_), out), read_value)
 
 
 def _float(form: struct.Struct) -> Codec:

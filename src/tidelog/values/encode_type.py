@@ -6,7 +6,10 @@ from tidelog import types
 from tidelog.values.lengths import read_length, read_text, write_length, write_text
 
 _PLAIN: tuple[types.Type, ...] = (types.BOOL, types.STRING, types.BIGINT, types.FLOAT, types.DOUBLE)
-_BIT, _SIGNED, _TUPLE, _NAMED, _FUNCTION, _VARIABLE = range(len(_PLAIN), len(_PLAIN) + 6)
+_BIT, _SIGNED, _TUPLE, _NAMED, _FUNCTION, _VARIABLE, _DECIMAL, _DATE, _TIMESTAMP, _DURATION = range(
+    len(_PLAIN), len(_PLAIN) + 10
+)
+_TIMES: dict[int, types.Type] = {_DATE: types.DATE, _TIMESTAMP: types.TIMESTAMP, _DURATION: types.DURATION}
 
 
 def write_type(type_: types.Type, out: bytearray) -> None:
@@ -31,6 +34,12 @@ def write_type(type_: types.Type, out: bytearray) -> None:
         case types.TypeVariable(name):
             out.append(_VARIABLE)
             write_text(name, out)
+        case types.DecimalType(precision, scale):
+            out.append(_DECIMAL)
+            write_length(precision, out)
+            write_length(scale, out)
+        case types.DateType() | types.TimestampType() | types.DurationType():
+            out.append(next(kind for kind, each in _TIMES.items() if each == type_))
         case _:
             out.append(_PLAIN.index(type_))
 
@@ -57,6 +66,12 @@ def read_type(data: bytes, at: int) -> tuple[types.Type, int]:
     if kind == _VARIABLE:
         name, at = read_text(data, at)
         return types.TypeVariable(name), at
+    if kind == _DECIMAL:
+        precision, at = read_length(data, at)
+        scale, at = read_length(data, at)
+        return types.DecimalType(precision, scale), at
+    if kind in _TIMES:
+        return _TIMES[kind], at
     raise ValueError("these are not the bytes of a type")
 
 

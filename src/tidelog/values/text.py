@@ -18,6 +18,7 @@ from tidelog import types
 from tidelog.deep_recursion import at_any_depth
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
+from tidelog.iso_texts import value_text
 from tidelog.values.definitions import Definitions, substitute
 from tidelog.values.externs import ExternKind, ExternType
 from tidelog.values.floats import float_text
@@ -94,6 +95,8 @@ def _plain_writer(definitions: Definitions, type_: types.Type) -> Writer:
     match type_:
         case types.StringType():
             return str
+        case types.DateType() | types.TimestampType() | types.DurationType():
+            return value_text
         case types.FunctionType():
             return partial(function_text, definitions=definitions)
         case types.NamedType() if (extern := definitions.extern(type_)) and extern.kind is ExternKind.TRANSPARENT:
@@ -116,6 +119,10 @@ def _writer(definitions: Definitions, type_: types.Type, *, debug: bool) -> Writ
             return lambda value: float_text(value, width)
         case types.StringType():
             return quote
+        case types.DateType() | types.TimestampType() | types.DurationType() if not debug:
+            return lambda value: f'"{value_text(value)}"'
+        case types.DateType() | types.TimestampType() | types.DurationType() | types.DecimalType():
+            return value_text
         case types.TupleType(items):
             writers = [definitions.keep(of, item) for item in items]
             return lambda value: f"({', '.join([write(item) for write, item in zip(writers, value)])})"

@@ -20,14 +20,15 @@ from tidelog.check.inference import Inference, Local
 from tidelog.check.inference.calls import Choice
 from tidelog.check.inference.control import iterated
 from tidelog.check.inference.drafts import current_flag
-from tidelog.check.inference.literals import is_constant, literal_value
+from tidelog.check.inference.literals import decimal_value, is_constant, literal_value
 from tidelog.check.inference.state import BrokenDraftError
 from tidelog.check.inference.text import text_choice
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.spans import Span
+from tidelog.scaled_values import exact_decimal
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
-from tidelog.types import STRING, U32, UNIT, FloatType, NamedType, StringType, Type
+from tidelog.types import STRING, U32, UNIT, DecimalType, FloatType, NamedType, StringType, Type
 
 Made = TypeVar("Made")
 _MakePattern = Callable[[ast.Expression], typed.Pattern]
@@ -75,7 +76,7 @@ class Elaborator:
 
     def _literal(self, node: ast.Expression) -> typed.Expression:
         type_ = self.at.type(node)
-        return typed.Lit(as_value(literal_value(node), type_), type=type_, span=node.span)
+        return typed.Lit(as_value(node, type_), type=type_, span=node.span)
 
     def _interpolation(self, node: ast.Interpolation) -> typed.Expression:
         """Returns the parts joined in a balanced tree: a long text must not become a deep one."""
@@ -319,7 +320,7 @@ class Elaborator:
             case _ if is_constant(node):
                 if isinstance(node, ast.Interned):
                     type_ = STRING
-                return typed.LiteralPattern(as_value(literal_value(node), type_), type=type_, span=span)
+                return typed.LiteralPattern(as_value(node, type_), type=type_, span=span)
             case _:
                 return typed.EqualPattern(self.expression(node), type=type_, span=span)
 
@@ -335,9 +336,15 @@ def is_otherwise(pattern: ast.Expression) -> bool:
     return pattern.span.start == pattern.span.end
 
 
-def as_value(value: bool | int | float | str, type_: Type) -> typed.Value:
-    """Returns a literal's value as values of its type are held: floats are canonical, those of 32 bits rounded."""
-    if not isinstance(type_, FloatType) or isinstance(value, str):
+def as_value(node: ast.Expression, type_: Type) -> typed.Value:
+    """Returns a literal's value as values of its type are held: floats are canonical, those of 32 bits rounded, and
+    decimals have the digits of their type."""
+    if isinstance(type_, DecimalType):
+        exact = exact_decimal(decimal_value(node), type_)
+        assert exact is not None, "checked with the literals"
+        return exact
+    value = literal_value(node)
+    if not isinstance(type_, FloatType) or not isinstance(value, int | float):
         return value
     number = float(value)
     if type_.width == 32:
@@ -355,6 +362,7 @@ _RULES: dict[type, Callable[[Elaborator, Any], typed.Expression]] = {
     ast.Integer: Elaborator._literal,
     ast.Float: Elaborator._literal,
     ast.String: Elaborator._literal,
+    ast.Temporal: Elaborator._literal,
     ast.Interpolation: Elaborator._interpolation,
     ast.Interned: Elaborator._interned,
     ast.Unary: Elaborator._unary,

@@ -19,6 +19,7 @@ Inference.rules.update(
         ast.Integer: literals.integer,
         ast.Float: literals.floating,
         ast.String: literals.string,
+        ast.Temporal: literals.temporal,
         ast.Interpolation: literals.interpolation,
         ast.Interned: literals.interned,
         ast.Unary: operators.unary,

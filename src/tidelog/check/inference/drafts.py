@@ -24,6 +24,7 @@ from tidelog.types import (
     UNIT,
     BigIntType,
     BitType,
+    DecimalType,
     FloatType,
     FunctionType,
     IntegerType,
@@ -40,9 +41,9 @@ class Kind(IntEnum):
     """Which types an Unknown may become; a larger member allows fewer of them, FRACTION and INTEGER none in common."""
 
     ANY = 0
-    NUMBER = 1  # integers, bigint and floats: a literal without a point
+    NUMBER = 1  # integers, bigint, floats and decimals: a literal without a point
     INTEGER = 2  # integers and bigint
-    FRACTION = 3  # floats: a literal with a point
+    FRACTION = 3  # floats and decimals: a literal with a point
 
 
 class Flag:
@@ -160,7 +161,7 @@ def is_integer(draft: Draft) -> bool:
 def is_number(draft: Draft) -> bool:
     """True for what is a number or may become one, and for what is broken."""
     draft = current(draft)
-    return isinstance(draft, Unknown | IntegerType | BigIntType | FloatType) or draft is BROKEN
+    return isinstance(draft, Unknown | IntegerType | BigIntType | FloatType | DecimalType) or draft is BROKEN
 
 
 def instantiate(type_: Type, meaning: Mapping[str, Draft]) -> Draft:
@@ -203,11 +204,11 @@ def allows(kind: Kind, draft: Draft) -> bool:
         case Kind.ANY:
             return True
         case Kind.NUMBER:
-            return isinstance(draft, IntegerType | BigIntType | FloatType)
+            return isinstance(draft, IntegerType | BigIntType | FloatType | DecimalType)
         case Kind.INTEGER:
             return isinstance(draft, IntegerType | BigIntType)
         case Kind.FRACTION:
-            return isinstance(draft, FloatType)
+            return isinstance(draft, FloatType | DecimalType)
 
 
 def unknowns(draft: Draft) -> Iterator[Unknown]:

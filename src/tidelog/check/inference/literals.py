@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+from decimal import Decimal
+
 from tidelog.check.inference.calls import function_value
-from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, named
+from tidelog.check.inference.drafts import BROKEN, Draft, named
 from tidelog.check.inference.state import Inference, Reasons
 from tidelog.check.inference.text import require_text
 from tidelog.diagnostics.codes import Code
+from tidelog.scaled_values import EXACT
 from tidelog.syntax import ast
-from tidelog.types import BOOL, STRING, BitType, FloatType, SignedType
+from tidelog.types import BOOL, DATE, DURATION, STRING, TIMESTAMP, BitType, FloatType, SignedType, Type
 
 INTERN = "internment::Intern"
 
@@ -67,7 +71,12 @@ def integer(at: Inference, node: ast.Integer, wanted: Draft | None, reasons: Rea
 
 
 def floating(at: Inference, node: ast.Float, wanted: Draft | None, reasons: Reasons) -> Draft:
-    return Unknown(Kind.FRACTION) if node.width is None else FloatType(node.width)
+    return at.fraction(node, Decimal(node.digits)) if node.digits else FloatType(node.width or 64)
+
+
+def temporal(at: Inference, node: ast.Temporal, wanted: Draft | None, reasons: Reasons) -> Draft:
+    types: dict[str, Type] = {"date": DATE, "timestamp": TIMESTAMP, "duration": DURATION}
+    return types[node.family]
 
 
 def interpolation(at: Inference, node: ast.Interpolation, wanted: Draft | None, reasons: Reasons) -> Draft:
@@ -89,7 +98,7 @@ def interned(at: Inference, node: ast.Interned, wanted: Draft | None, reasons: R
 def is_constant(node: ast.Expression) -> bool:
     """True if the node is a literal that a pattern may compare with."""
     match node:
-        case ast.Boolean() | ast.Integer() | ast.Float() | ast.String():
+        case ast.Boolean() | ast.Integer() | ast.Float() | ast.String() | ast.Temporal():
             return True
         case ast.Unary("-", ast.Integer() | ast.Float()) | ast.Interned(ast.String()):
             return True
@@ -97,10 +106,30 @@ def is_constant(node: ast.Expression) -> bool:
             return False
 
 
-def literal_value(node: ast.Expression) -> bool | int | float | str:
+def is_number_literal(node: ast.Expression) -> bool:
+    """True for a number as it stands, perhaps with a minus, that has no width."""
+    if isinstance(node, ast.Unary) and node.op == "-":
+        node = node.operand
+    return isinstance(node, ast.Integer | ast.Float) and node.width is None
+
+
+def decimal_value(node: ast.Expression) -> Decimal:
+    """Returns the number of a literal, exactly."""
+    match node:
+        case ast.Unary("-", operand):
+            return EXACT.minus(decimal_value(operand))
+        case ast.Float(_, _, digits):
+            return Decimal(digits)
+        case ast.Integer(value):
+            return Decimal(value)
+        case _:
+            raise AssertionError("not a number")
+
+
+def literal_value(node: ast.Expression) -> bool | int | float | str | date | timedelta:
     """Returns the value of a constant."""
     match node:
-        case ast.Boolean(value) | ast.Integer(value) | ast.Float(value) | ast.String(value):
+        case ast.Boolean(value) | ast.Integer(value) | ast.Float(value) | ast.String(value) | ast.Temporal(_, value):
             return value
         case ast.Unary("-", ast.Integer(value) | ast.Float(value)):
             return -value

@@ -15,7 +15,9 @@ from tidelog.check.inference.drafts import (
     is_number,
     shape,
 )
+from tidelog.check.inference.literals import is_number_literal
 from tidelog.check.inference.remedies import conversion, pasted, widened
+from tidelog.check.inference.scaled_operators import are_two_decimals, compare_decimals, is_scaled, scaled_binary
 from tidelog.check.inference.state import Inference, Reasons, cut
 from tidelog.check.inference.text import require_text
 from tidelog.diagnostics.codes import Code
@@ -31,6 +33,8 @@ from tidelog.types import (
     U32,
     BigIntType,
     BitType,
+    DecimalType,
+    DurationType,
     FloatType,
     IntegerType,
     SignedType,
@@ -55,7 +59,10 @@ def unary(at: Inference, node: ast.Unary, wanted: Draft | None, reasons: Reasons
             return at.agree(operand, draft, BOOL)
         at.mismatch(operand, draft, BOOL, (), _meant(compared))
         return BROKEN
-    return _number(at, op, operand, at.infer(operand, wanted))
+    found = at.infer(operand, wanted)
+    if op == "-" and isinstance(current(found), DurationType):
+        return found
+    return _number(at, op, operand, found)
 
 
 def binary(at: Inference, node: ast.Binary, wanted: Draft | None, reasons: Reasons) -> Draft:
@@ -71,12 +78,16 @@ def binary(at: Inference, node: ast.Binary, wanted: Draft | None, reasons: Reaso
     if PRIORITY[op] == COMPARISON:
         left = at.infer(node.left)
         right = at.infer(node.right, left)
+        if are_two_decimals(left, right):
+            return compare_decimals(at, node, left, right)
         why = (node.left.span, f"this is {describe(left)}")
         at.agree(node.right, right, left, why, help=widened(node.left, left, right))
         return BOOL
     hint = wanted if op not in _SHIFTS else None
     left = at.infer(node.left, hint)
     right = at.infer(node.right, left if op not in _SHIFTS else U32)
+    if is_scaled(left) or is_scaled(right):
+        return scaled_binary(at, node, left, right)
     for operand, draft in ((node.left, left), (node.right, right)):
         if _number(at, op, operand, draft, node) is BROKEN and current(draft) is not BROKEN:
             return BROKEN
@@ -90,7 +101,7 @@ def binary(at: Inference, node: ast.Binary, wanted: Draft | None, reasons: Reaso
 def cast(at: Inference, node: ast.Cast, wanted: Draft | None, reasons: Reasons) -> Draft:
     operand = at.infer(node.operand)
     target = at.resolve(node.type)
-    if isinstance(target, IntegerType | BigIntType | FloatType):
+    if isinstance(target, IntegerType | BigIntType | FloatType | DecimalType):
         defer_cast(at, node, operand, target)
     elif target is not BROKEN and current(operand) is not BROKEN:
         help = conversion(node.operand, operand, target)
@@ -118,6 +129,8 @@ def defer_cast(at: Inference, node: ast.Cast, operand: Draft, target: Type) -> N
             family = (S64, S128)
         elif isinstance(target, BitType) and found.low is not None and found.low < 0:
             family = (SignedType(target.width),)
+        elif isinstance(target, DecimalType) and is_number_literal(node.operand):
+            return at.solver.unify(found, target)
         at.solver.solve(found, family)
         return True
 
@@ -139,7 +152,7 @@ def _check_cast(at: Inference, node: ast.Cast, found: Draft, target: Type) -> No
         case FloatType(width), BitType() | SignedType() | BigIntType():
             help = f"`fp::int_from_{'f' if width == 32 else 'd'}({show_expression(node.operand)})` with `import fp`"
             _wrong_cast(at, node, found, target, "a fraction has to be rounded", help)
-        case (BitType() | SignedType() | BigIntType() | FloatType(), _):
+        case (BitType() | SignedType() | BigIntType() | FloatType() | DecimalType(), _):
             pass
         case StringType(), BitType() | SignedType():
             help = f"`parse_dec_u64({show_expression(node.operand)})` reads a number"

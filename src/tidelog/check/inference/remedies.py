@@ -11,7 +11,20 @@ from __future__ import annotations
 from tidelog.check.inference.drafts import FUNCTION, Draft, Kind, Shape, Unknown, could_be, current, shape
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
-from tidelog.types import UNIT, BigIntType, BitType, BoolType, FloatType, SignedType, StringType, TypeVariable
+from tidelog.types import (
+    UNIT,
+    BigIntType,
+    BitType,
+    BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
+    FloatType,
+    SignedType,
+    StringType,
+    TimestampType,
+    TypeVariable,
+)
 
 _OPTION, _RESULT, _REF = "ddlog_std::Option", "ddlog_std::Result", "ddlog_std::Ref"
 _INTERN = "internment::Intern"
@@ -42,6 +55,16 @@ def _cast(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
             return f"{value} as {wanted}"
         case FloatType(), FloatType():
             return f"{value} as {wanted}"
+        case (BitType() | SignedType() | BigIntType() | FloatType() | DecimalType(), DecimalType()):
+            return f"{value} as {wanted}"
+        case DecimalType(), FloatType():
+            return f"{value} as {wanted}"
+        case (DateType() | TimestampType() | DurationType(), StringType()):
+            return f"to_string({show_expression(node)})"
+        case DateType(), TimestampType():
+            return f"to_timestamp({show_expression(node)})"
+        case TimestampType(), DateType():
+            return f"to_date({show_expression(node)})"
         case (BitType() | SignedType() | BigIntType() | FloatType() | BoolType(), StringType()):
             return f"to_string({show_expression(node)})"
         case (BitType() | SignedType() | BigIntType(), BoolType()):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar, TypeVar
 
 from tidelog.check.inference.drafts import (
@@ -34,8 +35,9 @@ from tidelog.check.names.scope import Environment, Module
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
+from tidelog.scaled_values import fits
 from tidelog.syntax import ast
-from tidelog.types import IntegerType, Type, integer_range
+from tidelog.types import DecimalType, IntegerType, Type, integer_range
 
 Reason = tuple[Span, str]
 Reasons = tuple[Reason, ...]
@@ -96,7 +98,7 @@ class Pending:
 @dataclass(slots=True, eq=False)
 class _Literal:
     node: ast.Expression
-    value: int
+    value: int | Decimal
     draft: Draft
 
 
@@ -238,6 +240,12 @@ class Inference:
         self._literals.append(_Literal(node, value, draft))
         return draft
 
+    def fraction(self, node: ast.Expression, value: Decimal) -> Draft:
+        """Returns the draft of a literal with a point and without a width."""
+        draft = Unknown(Kind.FRACTION)
+        self._literals.append(_Literal(node, value, draft))
+        return draft
+
     # What waits
 
     def defer(
@@ -325,11 +333,16 @@ class Inference:
         return literal is not None
 
     def _finish_literal(self, literal: _Literal) -> None:
-        type_ = self.solver.solve(literal.draft)
-        if isinstance(type_, IntegerType) and not holds(type_, literal.value, literal.value):
+        type_, value = self.solver.solve(literal.draft), literal.value
+        if isinstance(type_, DecimalType):
+            if not fits(Decimal(value), type_):
+                label = f"{type_.precision} digits, {type_.scale} of them behind the point"
+                message = f"`{cut(value)}` does not fit into `{type_}`"
+                self.report(Code.LITERAL_OUT_OF_RANGE, message, literal.node.span, label)
+        elif isinstance(type_, IntegerType) and isinstance(value, int) and not holds(type_, value, value):
             low, high = integer_range(type_)
             label = f"`{type_}` holds {cut(low)} to {cut(high)}"
-            message = f"`{cut(literal.value)}` does not fit into `{type_}`"
+            message = f"`{cut(value)}` does not fit into `{type_}`"
             self.report(Code.LITERAL_OUT_OF_RANGE, message, literal.node.span, label)
 
     def report_unknown(
@@ -355,7 +368,7 @@ class Inference:
         return BROKEN
 
 
-def cut(value: int) -> str:
+def cut(value: int | Decimal) -> str:
     """Returns a number, which may be hundreds of digits long, shortened for a message."""
     text = str(value)
     return text if len(text) <= 45 else f"{text[:20]}...{text[-5:]}"

@@ -48,13 +48,12 @@ _FOREIGN_TYPES = {
     **dict.fromkeys(("optional", "Optional", "Maybe", "option"), "Option"),
 }
 
-# Types of time, and what there is for them.
-_TIME_TYPES = {
-    "date": "`import time` declares `Date`, and its values are texts such as `2024-01-31`",
-    **dict.fromkeys(
-        ("datetime", "timestamp", "timestamptz"), "`import time` declares `DateTime`; seconds since 1970 fit into `s64`"
-    ),
-    **dict.fromkeys(("decimal", "numeric", "money"), "cents fit into `s64`; `double` holds fractions, not exactly"),
+# Types of time and money by the names that they have elsewhere, in any case of letters.
+_SCALED_TYPES = {
+    "date": "`date`",
+    **dict.fromkeys(("datetime", "timestamp", "timestamptz", "timestamp_ntz", "instant"), "`timestamp`"),
+    **dict.fromkeys(("duration", "interval", "timedelta"), "`duration`"),
+    **dict.fromkeys(("decimal", "numeric", "money", "bigdecimal"), "`decimal<P, S>`, for example `decimal<10, 2>`"),
 }
 
 # Functions by the names that they have elsewhere.
@@ -194,6 +193,6 @@ class Names:
 
 def _foreign_type(name: str) -> str | None:
     meant = _FOREIGN_TYPES.get(name)
-    if meant is None and name.casefold() in _TIME_TYPES:
-        return _TIME_TYPES[name.casefold()]
+    if meant is None and name.casefold() in _SCALED_TYPES:
+        return f"it is called {_SCALED_TYPES[name.casefold()]} here"
     return f"it is called `{meant}` here" if meant else None

@@ -29,6 +29,10 @@ BUILT_IN: dict[str, Type] = {
     **{f"s{width}": SignedType(width) for width in (8, 16, 32, 64, 128)},
 }
 
+# Types whose names are looked up last, so that a program may have types of its own with these names.
+LATE: dict[str, Type] = {"date": types.DATE, "timestamp": types.TIMESTAMP, "duration": types.DURATION}
+DECIMAL = "decimal"
+
 
 class TypeResolver:
     """Resolves the types of one module.
@@ -50,6 +54,11 @@ class TypeResolver:
                 return BitType(width) if family == "bit" else SignedType(width)
             case ast.NamedType(name, arguments):
                 return self._named(syntax, name, arguments)
+            case ast.TypeNumber(value):
+                message = f"expected a type, found `{value}`"
+                label = "only `decimal<P, S>`, `bit<N>` and `signed<N>` take numbers"
+                self._diagnostics.append(diagnostic(Code.WRONG_TYPE_ARGUMENTS, message, syntax.span, label))
+                return None
             case ast.TypeVariable(name):
                 return self._variable(syntax, name)
             case ast.TupleType(items):
@@ -65,11 +74,15 @@ class TypeResolver:
                 return FunctionType(parameters, returned)
 
     def _named(self, syntax: ast.Type, name: str, arguments: tuple[ast.Type, ...]) -> Type | None:
+        if name == DECIMAL and not self._names.module.find_types(name):
+            return self._decimal(syntax, arguments)
         given = [self.resolve(argument) for argument in arguments]
         built_in = BUILT_IN.get(name)
+        if built_in is None and name in LATE and not self._names.module.find_types(name):
+            built_in = LATE[name]
         if built_in is not None:
             return built_in if self._takes(syntax, name, 0, len(given)) else None
-        entry = self._names.type(name, syntax.span, BUILT_IN)
+        entry = self._names.type(name, syntax.span, (*BUILT_IN, *LATE, DECIMAL))
         if entry is None or not self._takes(syntax, name, len(entry.parameters), len(given), entry):
             return None
         known = tuple(argument for argument in given if argument is not None)
@@ -85,6 +98,24 @@ class TypeResolver:
             return type_
         message = f"type `{name}` has more than {LARGEST} parts"
         self._diagnostics.append(diagnostic(Code.TOO_WIDE, message, syntax.span, "too large a type"))
+        return None
+
+    def _decimal(self, syntax: ast.Type, arguments: tuple[ast.Type, ...]) -> Type | None:
+        """Returns `decimal<P, S>`; without S there are no digits behind the point."""
+        numbers = [each.value for each in arguments if isinstance(each, ast.TypeNumber)]
+        if numbers and len(numbers) == len(arguments):
+            precision, scale = numbers[0], numbers[1] if len(numbers) > 1 else 0
+            if len(numbers) <= 2 and 1 <= precision <= types.MOST_DIGITS and scale <= precision:
+                return types.DecimalType(precision, scale)
+        self._diagnostics.append(
+            diagnostic(
+                Code.WRONG_TYPE_ARGUMENTS,
+                "`decimal<P, S>` takes its digits, and those of them behind the point",
+                syntax.span,
+                f"P is 1 to {types.MOST_DIGITS}, S is 0 to P",
+                help="for example `decimal<10, 2>`",
+            )
+        )
         return None
 
     def _takes(self, syntax: ast.Type, name: str, wanted: int, found: int, entry: TypeEntry | None = None) -> bool:

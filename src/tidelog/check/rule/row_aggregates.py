@@ -21,14 +21,18 @@ from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, current
 from tidelog.check.rule.groups import GROUP, find_groups
 from tidelog.check.rule.state import RuleState
 from tidelog.diagnostics.codes import Code
+from tidelog.scaled_values import average_type, sum_type
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
 from tidelog.types import (
     DOUBLE,
+    DURATION,
     S64,
     U64,
     BigIntType,
     BitType,
+    DecimalType,
+    DurationType,
     FloatType,
     NamedType,
     SignedType,
@@ -181,10 +185,10 @@ def _read_argument(state: RuleState, asked: _Asked, literal: ast.RowAggregates) 
 def _result(state: RuleState, asked: _Asked, argument: ast.Expression, given: Draft) -> Draft:
     """Returns the draft of what an aggregate gives, of arguments with a draft."""
     at = state.at
-    if asked.function in (COUNT, AVG):
-        if asked.function == AVG:
-            at.defer(lambda: _is_known(given) and _require_number(state, asked, argument, given), lambda: [given], _no)
-        return U64 if asked.function == COUNT else DOUBLE
+    if asked.function == COUNT:
+        return U64
+    if asked.function == AVG:
+        return _average(state, asked, argument, given)
     result = Unknown()
 
     def attempt() -> bool:
@@ -196,8 +200,10 @@ def _result(state: RuleState, asked: _Asked, argument: ast.Expression, given: Dr
         if not _require_number(state, asked, argument, given):
             at.solver.unify(result, BROKEN)
             return True
-        if isinstance(inner, FloatType):
+        if isinstance(inner, FloatType | DurationType):
             return _agree(inner)
+        if isinstance(inner, DecimalType):
+            return _agree(sum_type(inner))
         if isinstance(inner, Unknown):
             return _agree(inner)
         # An integer: the place of the sum may want any type of integers.
@@ -214,6 +220,28 @@ def _result(state: RuleState, asked: _Asked, argument: ast.Expression, given: Dr
         return isinstance(current(result), Unknown) and at.solver.unify(result, _sum_type(inner))
 
     at.defer(attempt, lambda: [given, result], _no, guess)
+    return result
+
+
+def _average(state: RuleState, asked: _Asked, argument: ast.Expression, given: Draft) -> Draft:
+    """Returns the draft of an average: that of decimals and durations is exact, up to rounding."""
+    at, result = state.at, Unknown()
+
+    def attempt() -> bool:
+        if not _is_known(given):
+            return False
+        _require_number(state, asked, argument, given)
+        match current(_inside(given)):
+            case DecimalType() as type_:
+                found: Draft = average_type(type_)
+            case DurationType():
+                found = DURATION
+            case _:
+                found = DOUBLE
+        at.agree(argument, found, result)
+        return True
+
+    at.defer(attempt, lambda: [given], _no, lambda: at.solver.unify(result, DOUBLE))
     return result
 
 
@@ -235,7 +263,7 @@ def _inside(given: Draft) -> Draft:
 def _require_number(state: RuleState, asked: _Asked, argument: ast.Expression, given: Draft) -> bool:
     """True if the argument is a number, or an `Option` of one; else that is reported."""
     inner = current(_inside(given))
-    if is_number(inner):
+    if is_number(inner) or isinstance(inner, DurationType):
         return True
     state.at.report(
         Code.BAD_ROW_AGGREGATE,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from tidelog.diagnostics.spans import Span
@@ -11,7 +13,7 @@ from tidelog.types import UNIT, Type
 if TYPE_CHECKING:
     from tidelog.check.typed.patterns import Pattern
 
-Value = bool | int | float | str
+Value = bool | int | float | str | date | timedelta | Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +123,15 @@ class Binary(Node):
 @dataclass(frozen=True, slots=True)
 class Cast(Node):
     """`operand as type`: integers to integers, wrapping; integers to bigint; bigint to `signed<N>`, wrapping; integers,
-    bigint and floats to floats."""
+    bigint and floats to floats; any number to a decimal, and back."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Units(Node):
+    """The integer of a date, time or decimal (`scaled_values`), or the value of an integer: one of the operand's type
+    and the node's own is scaled, the other `s64` or `bigint`. Lowering makes such nodes; programs cannot."""
 
     operand: Expression
 
@@ -300,6 +310,7 @@ Expression = (
     | Unary
     | Binary
     | Cast
+    | Units
     | ToString
     | Deref
     | MakeRef

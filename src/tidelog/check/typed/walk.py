@@ -10,6 +10,7 @@ from typing import Any, get_args
 from tidelog.check.typed import nodes as n
 from tidelog.check.typed.nodes import Expression
 from tidelog.check.typed.patterns import AsPattern, BindPattern, ConstructPattern, Pattern, TuplePattern
+from tidelog.types import DecimalType, FloatType, ScaledType
 
 _EXPRESSIONS = frozenset(get_args(Expression))
 _NO_CHILDREN = ("type", "span", "captured")
@@ -103,9 +104,11 @@ def _names(expression: Expression) -> tuple[set[str], set[str]]:
 
 
 def may_fail(expression: Expression) -> bool:
-    """True when evaluation can raise: a call, or a division or a remainder, unless by a literal other than zero."""
+    """True when evaluation can raise: a call, or a division or a remainder, unless by a literal other than zero, or
+    arithmetic that checks its results."""
     return any(
         isinstance(node, n.Call | n.CallValue)
+        or is_checked(node)
         or (
             isinstance(node, n.Binary)
             and node.op in ("/", "%")
@@ -113,6 +116,13 @@ def may_fail(expression: Expression) -> bool:
         )
         for node in walk(expression)
     )
+
+
+def is_checked(node: Expression) -> bool:
+    """True for arithmetic whose result may be no value of its type: that of dates, times and decimals."""
+    if isinstance(node, n.Cast):
+        return DecimalType in (type(node.type), type(node.operand.type)) and not isinstance(node.type, FloatType)
+    return isinstance(node, n.Binary | n.Units) and isinstance(node.type, ScaledType)
 
 
 def place(expression: Expression) -> n.Place | None:

@@ -23,6 +23,7 @@ from tidelog.diagnostics.errors import (
     TransactionError,
     UsageError,
 )
+from tidelog.functions.runtime_errors import without_result
 
 _KINDS = {kind.__name__: kind for kind in (DataError, EvaluationError, InternalError, TransactionError, UsageError)}
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b: ?")
@@ -48,13 +49,9 @@ def revive(description: str) -> TidelogError:
     return _KINDS[value["kind"]](value["message"], code=value["code"], help=value["help"])
 
 
-def division_by_zero(rule: str, place: str, stratum: str) -> EvaluationError:
-    """Returns the error of a rule that divides by zero, in the words of the local engine."""
-    return EvaluationError(
-        f"division by zero in the rule `{rule}` at {place} (stratum {stratum}); the last commit is intact",
-        code=Code.DIVISION_BY_ZERO,
-        help="guard it with a condition before it, for example `y != 0, var q = x / y`",
-    )
+def division_by_zero(rule: str, place: str, stratum: str, error: ZeroDivisionError | None = None) -> EvaluationError:
+    """Returns the error of a rule with an expression that has no result, in the words of the local engine."""
+    return without_result(f"in the rule `{rule}` at {place} (stratum {stratum}); the last commit is intact", error)
 
 
 @contextmanager

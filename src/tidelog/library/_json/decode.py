@@ -54,6 +54,10 @@ class Decoder:
                 return _float(width, node)
             case types.StringType():
                 return node.value if node.kind == "string" else _wrong_kind(node, "a string")
+            case types.DecimalType() if node.kind == "int":
+                return parse_scalar(type_, str(node.value))
+            case types.DateType() | types.TimestampType() | types.DurationType() | types.DecimalType():
+                return parse_scalar(type_, node.value) if node.kind == "string" else _wrong_kind(node, "a string")
             case types.TupleType(items):
                 return self._tuple(items, node)
             case types.NamedType():

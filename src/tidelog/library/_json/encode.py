@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tidelog import types
+from tidelog.iso_texts import value_text
 from tidelog.library._json.forms import FieldForm, TypeForm, form
 from tidelog.library._json.scalars import float_json
 from tidelog.library._json.text import Entry, Item, JsonError, Node
@@ -41,6 +42,8 @@ class Encoder:
                 return Node(f"float{width}", value)
             case types.StringType():
                 return Node("string", value)
+            case types.DateType() | types.TimestampType() | types.DurationType() | types.DecimalType():
+                return Node("string", value_text(value))
             case types.TupleType(items):
                 parts = [Item(self.tree(item, each)) for item, each in zip(items, value)]
                 return Node("array", parts) if items else Node("null", None)
@@ -79,6 +82,8 @@ class Encoder:
                 return plain_text(key, type_, self._context.definitions)
             case types.BitType() | types.SignedType():
                 return str(key)
+            case types.DateType() | types.TimestampType() | types.DurationType() | types.DecimalType():
+                return value_text(key)
             case types.NamedType("ddlog_std::Ref" | "internment::Intern" | "intern::IObj", (inner,)):
                 return self._key(inner, key)
             case types.NamedType() if self._context.definitions.extern(type_) is None:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from tidelog import types
+from tidelog.iso_texts import value_of_text
 from tidelog.library._json.text import JsonError
 from tidelog.library._runtime.option_result import Err
 from tidelog.library.fp import parse_d, parse_f
@@ -77,8 +78,18 @@ def parse_scalar(type_: types.Type, text: str) -> Any:
             if kind is Err:
                 raise JsonError(parsed.err, None)
             return parsed.res
+        case types.DateType() | types.TimestampType() | types.DurationType() | types.DecimalType():
+            return _scaled(type_, text)
         case _:
             raise JsonError(f"a value of type {type_} cannot be read from a string", None)
+
+
+def _scaled(type_: types.ScaledType, text: str) -> Any:
+    """Returns a date or a time in ISO form, or a decimal with no more digits than its type."""
+    found = value_of_text(text, type_)
+    if found is None:
+        raise JsonError(f"{text} is not a {type_}", None)
+    return found
 
 
 def _integer(text: str, *, signed: bool) -> int:

@@ -16,6 +16,7 @@ from xxhash import xxh64_intdigest
 
 from tidelog import types
 from tidelog.library._runtime.extern import ExternContext
+from tidelog.scaled_values import to_units
 from tidelog.values.externs import ExternKind
 from tidelog.values.structs import Struct, field_values
 
@@ -37,6 +38,8 @@ def hash_bytes(context: ExternContext, type_: types.Type, value: Any) -> bytes:
             return struct.pack("<Q", _float_word(value, width))
         case types.StringType():
             return _text(value)
+        case types.DateType() | types.TimestampType() | types.DurationType() | types.DecimalType():
+            return _fixed(to_units(value, type_), 64 if types.is_word(type_) else 128)
         case types.TupleType(items):
             return b"".join(hash_bytes(context, item, each) for item, each in zip(items, value))
         case types.NamedType():

@@ -17,7 +17,7 @@ from tidelog.library._runtime.extern import Externs, is_marked
 DIRECTORY = Path(__file__).parents[1]
 
 # A module whose functions would make too long a file.
-_PARTS = {"ddlog_std": ("ddlog_std", "ddlog_std_strings", "ddlog_std_collections")}
+_PARTS = {"ddlog_std": ("ddlog_std", "ddlog_std_strings", "ddlog_std_collections", "ddlog_std_times")}
 
 
 def library_externs() -> Externs:

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import DataError
-from tidelog.engine.spark.encoding.columns import stored_type
+from tidelog.engine.spark.encoding.columns import shown_type, stored_type
 from tidelog.engine.spark.task_errors import CarriedError
 from tidelog.io.bad_rows import BadRecord
 from tidelog.io.rows import to_table
@@ -26,8 +26,8 @@ from tidelog.pipeline.operations import OperationReader
 from tidelog.pipeline.settings import Feed
 from tidelog.pipeline.spark.feeds import records_of
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema.arrow import arrow_schema, with_plain_columns
-from tidelog.types import BitType, SignedType
+from tidelog.rules.schema.arrow import arrow_schema, arrow_type, plain_type, with_plain_columns
+from tidelog.types import BitType, ScaledType, SignedType, Type
 from tidelog.values import Definitions
 
 _ARROW = {
@@ -43,6 +43,11 @@ _ARROW = {
 }
 
 
+def _arrow(type_: Type) -> pa.DataType:
+    """Returns the Arrow type that Spark takes for a column of DataFrames."""
+    return arrow_type(type_) if isinstance(plain_type(type_), ScaledType) else _ARROW[stored_type(type_)]
+
+
 def bad_column(relation: Relation) -> str:
     """Returns the name of the column that describes a bad row; no column of the relation has it."""
     name, taken = "_bad", {column.name for column in relation.columns}
@@ -56,7 +61,7 @@ def fit_frame(frame: Any, feed: Feed, relation: Relation, definitions: Definitio
     and is null for the others. Without `skip` the first bad row fails the job that reads the frame.
     """
     relation = with_plain_columns(relation)
-    columns = ", ".join(f"`{column.name}` {stored_type(column.type)}" for column in relation.columns)
+    columns = ", ".join(f"`{column.name}` {shown_type(column.type)}" for column in relation.columns)
     schema = f"{columns}{', ' if columns else ''}{bad_column(relation)} string"
     return frame.mapInArrow(fitting(feed, relation, definitions, skip=skip), schema)
 
@@ -128,14 +133,11 @@ class _Fitter:
 
     def _shown(self, table: pa.Table, bad: list[str | None]) -> pa.Table:
         names = [column.name for column in self.relation.columns]
-        arrays = [
-            table.column(place).cast(_ARROW[stored_type(column.type)])
-            for place, column in enumerate(self.relation.columns)
-        ]
+        arrays = [table.column(place).cast(_arrow(column.type)) for place, column in enumerate(self.relation.columns)]
         return pa.table([*arrays, pa.array(bad, pa.string())], names=[*names, bad_column(self.relation)])
 
     def _of_bad(self, bad: list[str]) -> pa.Table:
-        arrays = [pa.nulls(len(bad), _ARROW[stored_type(column.type)]) for column in self.relation.columns]
+        arrays = [pa.nulls(len(bad), _arrow(column.type)) for column in self.relation.columns]
         names = [column.name for column in self.relation.columns]
         return pa.table([*arrays, pa.array(bad, pa.string())], names=[*names, bad_column(self.relation)])
 

@@ -26,7 +26,17 @@ from typing import Any, Final, NamedTuple
 
 from tidelog.check import typed
 from tidelog.diagnostics.spans import Span
-from tidelog.types import STRING, BigIntType, BitType, FloatType, SignedType, TupleType, Type, integer_range
+from tidelog.types import (
+    STRING,
+    BigIntType,
+    BitType,
+    DecimalType,
+    FloatType,
+    SignedType,
+    TupleType,
+    Type,
+    integer_range,
+)
 
 FALLS, STAYS, RISES = 1, 0, -1
 LEAST_OF_TWO: Final = "ddlog_std::min('A, 'A)"
@@ -290,6 +300,8 @@ class Directions:
                     raise NotMonotoneError(span, f"not every {given} is a {wanted}")
             case BigIntType(), BitType() | SignedType():
                 raise NotMonotoneError(span, f"not every bigint is a {type_}")
+            case (DecimalType(), _) | (_, DecimalType()):
+                raise NotMonotoneError(span, f"not every {operand.type} is a {type_}")
             case _:
                 pass
         return self.direction(operand)
@@ -343,7 +355,7 @@ def _is_positive(expression: typed.Expression) -> bool:
     """True if the value is finite and surely not negative; of a float, surely above 0."""
     match expression:
         case typed.Lit(value):
-            return not isinstance(value, str) and 0 < value < float("inf")
+            return isinstance(value, int | float) and 0 < value < float("inf")
         case typed.Cast(operand, type=BigIntType()):
             return isinstance(operand.type, BitType)
         case _:

@@ -28,7 +28,8 @@ from tidelog.check.rule.row_aggregates import AVG, COUNT, MAX, MIN, SUM, inside_
 from tidelog.diagnostics.spans import Span
 from tidelog.functions.scalar import compile_scalar
 from tidelog.rules import ir
-from tidelog.types import BIGINT, BOOL, DOUBLE, S64, U32, U64, BitType, FloatType, SignedType, Type, is_word
+from tidelog.rules.lower.sums_of_units import average_of_units, joined_halves
+from tidelog.types import BIGINT, BOOL, DOUBLE, S64, U32, U64, BitType, FloatType, ScaledType, SignedType, Type, is_word
 
 if TYPE_CHECKING:
     from tidelog.rules.lower.program import Lowering
@@ -205,6 +206,10 @@ class _Rows:
             match each.function:
                 case function if function == COUNT:
                     wanted.append(self._count(variable, value))
+                case function if function == SUM and isinstance(each.type, ScaledType):
+                    sums, total = self._integer_sum(value, has_weights=has_weights)
+                    wanted += sums
+                    after.append(ir.Assign(variable, typed.Units(total, type=each.type, span=value.span)))
                 case function if function == SUM:
                     kind = ir.AggregateKind.TOTAL
                     if isinstance(each.type, FloatType):
@@ -279,14 +284,42 @@ class _Rows:
         """Returns the columns of an average, and the literals that divide."""
         span = self._literal.span
         count = self._count(self._fresh(U64, "e#"), value)
-        sums, total = self._exact_sum(value, has_weights=has_weights)
-        divisor = typed.Cast(_var(count.variable, span), type=DOUBLE, span=span)
-        mean = typed.Binary("/", total, divisor, type=DOUBLE, span=span)
+        mean: typed.Expression
+        if isinstance(variable.type, ScaledType):
+            given = inside_option(value.type) or value.type
+            sums, total = self._integer_sum(value, has_weights=has_weights)
+            mean = average_of_units(total, _var(count.variable, span), given, variable.type)
+        else:
+            sums, total = self._exact_sum(value, has_weights=has_weights)
+            divisor = typed.Cast(_var(count.variable, span), type=DOUBLE, span=span)
+            mean = typed.Binary("/", total, divisor, type=DOUBLE, span=span)
         after: list[ir.Literal] = [ir.Assign(variable, mean)]
         if count.kind is ir.AggregateKind.COUNT_IF:
             zero = typed.Lit(0, type=U64, span=span)
             after.insert(0, ir.Condition(typed.Binary(">", _var(count.variable, span), zero, type=BOOL, span=span)))
         return [*sums, count], after
+
+    def _integer_sum(self, value: typed.Expression, *, has_weights: bool) -> tuple[list[_Wanted], typed.Expression]:
+        """Returns columns whose values have the exact sum of the integers of scaled values, and that sum, a bigint."""
+        span = value.span
+        type_ = inside_option(value.type) or value.type
+        if has_weights or not is_word(type_):
+            total = self._fresh(BIGINT, "e#")
+            units = self._number(value, lambda it: typed.Units(it, type=BIGINT, span=span))
+            return [_Wanted(ir.AggregateKind.TOTAL, total, units)], _var(total, span)
+        low, high = self._fresh(S64, "e#"), self._fresh(S64, "e#")
+        bits, mask = typed.Lit(_HALF_BITS, type=U32, span=span), typed.Lit(_HALF, type=S64, span=span)
+
+        def half(op: str, by: typed.Lit) -> typed.Expression:
+            return self._number(
+                value, lambda it: typed.Binary(op, typed.Units(it, type=S64, span=span), by, type=S64, span=span)
+            )
+
+        sums = [
+            _Wanted(ir.AggregateKind.SUM, low, half("&", mask)),
+            _Wanted(ir.AggregateKind.SUM, high, half(">>", bits)),
+        ]
+        return sums, joined_halves(_var(low, span), _var(high, span))
 
     def _exact_sum(self, value: typed.Expression, *, has_weights: bool) -> tuple[list[_Wanted], typed.Expression]:
         """Returns columns whose values have the exact sum, and the expression that makes one double of them."""

@@ -8,6 +8,9 @@
 | wider integers, `bigint` | string, in decimal |
 | `float`, `double` | float32, float64 |
 | `string` | string |
+| `date` | date32 |
+| `timestamp`, `duration` | timestamp and duration in microseconds; the zone of a timestamp is UTC |
+| `decimal<P, S>` | decimal128(P, S) |
 | `(A, B)` | struct with the fields `_0`, `_1`; `()` is a struct with the Boolean `_present`, always true |
 | a struct | struct with its fields |
 | a union, a struct without fields | struct: `tag`, which is the constructor's name without its module, and the fields |
@@ -22,7 +25,7 @@
 | functions | none: a table with such a column is refused |
 
 Columns are never null, except those of an `Option`. Two widths share an Arrow type (`bit<12>` and `u16`), so a range
-check belongs to every border. The *plain* types are those of the first six lines, also behind a `Ref` or an `Intern`.
+check belongs to every border. The *plain* types are those of the first nine lines, also behind a `Ref` or an `Intern`.
 Engines exchange tables of those alone; rows with other columns reach them, and leave them, as Python values.
 """
 
@@ -30,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC
 from typing import Any
 
 import pyarrow as pa
@@ -37,15 +41,21 @@ import pyarrow as pa
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.rules.ir import Column, Relation
+from tidelog.scaled_values import from_units
 from tidelog.types import (
     BigIntType,
     BitType,
     BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
     FloatType,
     FunctionType,
     NamedType,
+    ScaledType,
     SignedType,
     StringType,
+    TimestampType,
     TupleType,
     Type,
 )
@@ -61,6 +71,9 @@ _SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _WRAPPERS = ("ddlog_std::Ref", "internment::Intern", "intern::IObj")
 
 
+_PLAIN = BoolType | BitType | SignedType | BigIntType | FloatType | StringType | ScaledType
+
+
 def plain_type(type_: Type) -> Type:
     """Returns the type without the `Ref` or `Intern` around it, whose values are those of the type inside."""
     while isinstance(type_, NamedType) and type_.name in _WRAPPERS:
@@ -69,8 +82,8 @@ def plain_type(type_: Type) -> Type:
 
 
 def is_plain(type_: Type) -> bool:
-    """True for the types whose values are a bool, a number or a text."""
-    return isinstance(plain_type(type_), BoolType | BitType | SignedType | BigIntType | FloatType | StringType)
+    """True for the types whose values are a bool, a number, a text, a time or a decimal."""
+    return isinstance(plain_type(type_), _PLAIN)
 
 
 def is_plain_relation(relation: Relation) -> bool:
@@ -102,6 +115,14 @@ def arrow_type(type_: Type, definitions: Definitions | None = None) -> pa.DataTy
             return pa.string()
         case FloatType(width):
             return pa.float64() if width == 64 else pa.float32()
+        case DateType():
+            return pa.date32()
+        case TimestampType():
+            return pa.timestamp("us", "UTC")
+        case DurationType():
+            return pa.duration("us")
+        case DecimalType(precision, scale):
+            return pa.decimal128(precision, scale)
         case _:
             assert definitions is not None, f"{type_} is not a plain type"
             return _nested_type(type_, definitions)
@@ -139,6 +160,10 @@ def python_column(array: pa.ChunkedArray | pa.Array, type_: Type) -> list[Any]:
         return [integer_of_text(value) for value in values]
     if isinstance(type_, FloatType):
         return [NAN if value != value else value for value in values]
+    if isinstance(type_, ScaledType) and (pa.types.is_integer(array.type) or pa.types.is_string(array.type)):
+        return [from_units(int(value), type_) for value in values]  # from a file of the Spark engine
+    if isinstance(type_, TimestampType):
+        return [value.replace(tzinfo=UTC) for value in values]  # one of the objects that stand for this zone
     return values
 
 

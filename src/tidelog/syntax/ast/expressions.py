@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 
 from tidelog.syntax.ast.nodes import Name, Node
 from tidelog.syntax.ast.types import ArgumentType, Type
@@ -67,6 +68,8 @@ class Float(Spelt):
 
     value: float
     width: int | None
+    digits: str = field(default="", compare=False)
+    """The number as it is written, if it has no width: it may be a decimal, which is exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,14 @@ class String(Spelt):
     """A text without `${}`; its escapes are decoded."""
 
     value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Temporal(Spelt):
+    """`date"2024-01-31"`, `timestamp"2024-01-31T00:00:00Z"`, `duration"PT5M"`; `family` is the word before the text."""
+
+    family: str
+    value: date | datetime | timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +348,7 @@ Expression = (
     | Integer
     | Float
     | String
+    | Temporal
     | Interpolation
     | Interned
     | Unary

@@ -16,6 +16,13 @@ class NamedType(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class TypeNumber(Node):
+    """`10` among the arguments of a type: `decimal<10, 2>`."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
 class SizedType(Node):
     """`bit<width>` or `signed<width>`; `family` is the word before the `<`."""
 
@@ -54,4 +61,4 @@ class FunctionType(Node):
     bars: bool = False
 
 
-Type = NamedType | SizedType | TypeVariable | TupleType | FunctionType
+Type = NamedType | TypeNumber | SizedType | TypeVariable | TupleType | FunctionType

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tidelog.iso_texts import value_text
 from tidelog.syntax import ast
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -18,8 +19,15 @@ def write_integer(node: ast.Integer) -> str:
 
 
 def write_float(node: ast.Float) -> str:
-    """Returns the shortest text that gives the number."""
+    """Returns the digits as they are written, or else the shortest text that gives the number."""
+    if node.digits:
+        return node.digits
     return f"{node.width}'f{node.value!r}" if node.width else repr(node.value)
+
+
+def write_temporal(node: ast.Temporal) -> str:
+    """Returns the text behind the family: `"2024-01-31"`."""
+    return f'"{value_text(node.value)}"'
 
 
 def write_string(value: str) -> str:

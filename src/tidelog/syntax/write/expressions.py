@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidelog.syntax import ast
 from tidelog.syntax.expressions import COMPARISON, PRIORITY
-from tidelog.syntax.write.constants import escaped, write_float, write_integer, write_string
+from tidelog.syntax.write.constants import escaped, write_float, write_integer, write_string, write_temporal
 from tidelog.syntax.write.edges import takes_angle, takes_colon, takes_else
 from tidelog.syntax.write.layout import LINE, SOFT, Doc, Indent, flat, group, joined
 from tidelog.syntax.write.page import Page
@@ -107,6 +107,8 @@ class ExpressionWriter:
                 return "true" if value else "false"
             case ast.Integer() | ast.Float() | ast.String() | ast.Interpolation():
                 return self._literal(node)
+            case ast.Temporal(family):
+                return (family, self._literal(node))
             case ast.Interned(text):
                 return ("i", self._literal(text))
             case ast.Unary(op, operand):
@@ -126,7 +128,7 @@ class ExpressionWriter:
             case _:
                 return self._control(node)
 
-    def _literal(self, node: ast.Integer | ast.Float | ast.String | ast.Interpolation) -> Doc:
+    def _literal(self, node: ast.Integer | ast.Float | ast.String | ast.Temporal | ast.Interpolation) -> Doc:
         if self.page.keeps and node.spelling:
             return group(Indent(joined(LINE, list(node.spelling)))) if len(node.spelling) > 1 else node.spelling[0]
         match node:
@@ -136,6 +138,8 @@ class ExpressionWriter:
                 return write_float(node)
             case ast.String(value):
                 return write_string(value)
+            case ast.Temporal():
+                return write_temporal(node)
             case ast.Interpolation(parts):
                 inner = ExpressionWriter(Page())
                 texts = (part if isinstance(part, str) else f"${{{flat(inner.expression(part))}}}" for part in parts)

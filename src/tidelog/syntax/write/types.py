@@ -14,6 +14,8 @@ def write_type(type_: ast.Type) -> str:
             return name
         case ast.NamedType(name, arguments):
             return f"{name}<{', '.join(write_type(argument) for argument in arguments)}>"
+        case ast.TypeNumber(value):
+            return str(value)
         case ast.SizedType(family, width):
             return f"{family}<{width}>"
         case ast.TypeVariable(name):

@@ -1,9 +1,10 @@
 """Values ↔ words: stored columns (`rules.schema.stored`) and Python values become 64-bit words and back.
 
-Integers up to 64 bits and Booleans are words themselves. All other values are interned: equal values have equal ids, in
-one pool per type. An id belongs to its value until `reclaim_values` frees it; then another value gets it. Text,
-numbers, structs and collections are outside Python (`string_pool`, `number_pools`, `row_pool`, `sequence_pool`); a
-struct or collection holds the ids of the values inside it.
+Integers up to 64 bits and Booleans are words themselves; dates, times and short decimals are integers of a unit. All
+other values are interned: equal values have equal ids, in one pool per type. An id belongs to its value until
+`reclaim_values` frees it; then another value gets it. Text, numbers, structs and collections are outside Python
+(`string_pool`, `number_pools`, `row_pool`, `sequence_pool`); a struct or collection holds the ids of the values inside
+it.
 """
 
 from __future__ import annotations
@@ -19,20 +20,33 @@ from tidelog.engine.local.encoding.bare_type import bare_type
 from tidelog.engine.local.encoding.number_pools import FloatPool, IntegerPool
 from tidelog.engine.local.encoding.pool import ObjectPool, Pool, Value, Words
 from tidelog.engine.local.encoding.row_pool import RowPool, is_row_type
+from tidelog.engine.local.encoding.scaled_words import (
+    DecimalPool,
+    column_words,
+    scaled_array,
+    scaled_values,
+    scaled_words,
+)
 from tidelog.engine.local.encoding.sequence_pool import SequencePool, is_recursive_type, is_sequence_type
 from tidelog.engine.local.encoding.string_pool import StringPool
 from tidelog.engine.local.encoding.words_pool import WordsPool
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema.arrow import arrow_type, empty_rows
 from tidelog.rules.schema.stored import stored_column, stored_schema, stored_values
+from tidelog.scaled_values import from_units, to_units
 from tidelog.types import (
     BigIntType,
     BitType,
     BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
     FloatType,
     NamedType,
+    ScaledType,
     SignedType,
     StringType,
+    TimestampType,
     Type,
     integer_range,
     is_word,
@@ -77,6 +91,8 @@ class Values:
                 return FloatPool()
             case BitType() | SignedType() | BigIntType():
                 return IntegerPool()
+            case DecimalType():
+                return DecimalPool(type_)
             case NamedType() if is_sequence_type(type_):
                 return SequencePool(type_, self, is_recursive=is_recursive_type(type_, self.definitions))
             case _ if is_row_type(type_, self.definitions):
@@ -101,7 +117,7 @@ class Values:
         """Returns the word of a constant of a rule, which is never freed."""
         if not is_word(type_):
             return self.pool(type_).constant(value)
-        return _word(value)
+        return to_units(value, type_) if isinstance(type_, ScaledType) else _word(value)
 
     def temporary_word(self, value: Value, type_: Type) -> int:
         """Returns the word of a constant of a query, which is freed once no row uses it."""
@@ -111,12 +127,14 @@ class Values:
         """Returns the word of one value, or None for a value that is not interned (and so is in no row)."""
         if not is_word(type_):
             return self.pool(type_).find(value)
-        return _word(value)
+        return to_units(value, type_) if isinstance(type_, ScaledType) else _word(value)
 
     def decode(self, words: npt.NDArray[Any], type_: Type) -> list[Value]:
         """Returns the Python values of a column of words."""
         if not is_word(type_):
             return self.pool(type_).decode(words)
+        if isinstance(type_, ScaledType):
+            return scaled_values(words, type_)
         if isinstance(type_, FloatType):
             return [NAN if number != number else number for number in words.view(np.float64).tolist()]
         if isinstance(type_, BoolType):
@@ -135,11 +153,15 @@ class Values:
                 return bool
             case BitType():
                 return _unsigned
+            case DateType() | TimestampType() | DurationType() | DecimalType():
+                return lambda word: from_units(word, type_)
             case _:
                 return int
 
     def encoder(self, type_: Type) -> Callable[[Value], int]:
         """Returns the function from a Python value that fits the type to its word."""
+        if isinstance(type_, ScaledType) and is_word(type_):
+            return lambda value: to_units(value, type_)
         return _word if is_word(type_) else self.pool(type_).intern
 
     def encode(self, values: list[Any], type_: Type) -> Words:
@@ -150,6 +172,8 @@ class Values:
             return np.array(values, dtype=np.float64).view(np.int64)
         if isinstance(type_, BitType):
             return np.array(values, dtype=np.uint64).view(np.int64)
+        if isinstance(type_, ScaledType):
+            return scaled_words(values, type_)
         return np.array(values, dtype=np.int64)
 
     def table_to_words(self, table: pa.Table, relation: Relation, words: Words | None = None) -> Words:
@@ -165,7 +189,7 @@ class Values:
         plain: list[tuple[int, npt.NDArray[Any]]] = []
         for i, column in enumerate(relation.columns):
             if is_word(column.type):
-                plain.append((i, table.column(column.name).to_numpy()))
+                plain.append((i, column_words(table.column(column.name), column.type)))
             else:
                 interned.setdefault(bare_type(column.type), []).append(i)
         for start in range(0, len(words), _ROWS_AT_ONCE):
@@ -206,6 +230,8 @@ class Values:
         pool = self.pool(type_)
         if isinstance(pool, StringPool):
             return pool.intern_arrow(column)
+        if isinstance(pool, DecimalPool):
+            return pool.intern_arrow(column)
         encoded = column.combine_chunks().dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):  # more text than one array can hold
             encoded = encoded.combine_chunks()
@@ -222,6 +248,8 @@ class Values:
                 return pa.array(np.ascontiguousarray(words).view(np.uint64)).cast(arrow_type(type_))
             case SignedType(width) if width <= 64:
                 return pa.array(words).cast(arrow_type(type_))
+            case DateType() | TimestampType() | DurationType() | DecimalType() if is_word(type_):
+                return scaled_array(words, type_)
         pool = self.pool(type_)
         if isinstance(pool, StringPool):
             return pool.export(words)

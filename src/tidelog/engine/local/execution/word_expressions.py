@@ -68,6 +68,8 @@ class ExpressionCompiler:
                 return self._tail(code, self._temporary(), self._value(operand), 0, *_width(type_))
             case typed.Cast(operand=operand, type=type_):
                 return self._tail(k.T_MOVE, self._temporary(), self._value(operand), 0, *_width(type_))
+            case typed.Units(operand=operand):
+                return self._value(operand)
             case typed.IfElse(condition=condition, then=then, otherwise=otherwise):
                 test, first, second = self._value(condition), self._value(then), self._value(otherwise)
                 return self._tail(k.T_SELECT, self._temporary(), first, second, test)

@@ -19,6 +19,7 @@ from tidelog.engine.local.queries.leapfrog_step import LeapfrogPlanner
 from tidelog.engine.local.queries.match_rule import Matcher, unify
 from tidelog.engine.local.storage.weighted_table import Bag, Row
 from tidelog.engine.local.strata.group_by import Grouping
+from tidelog.functions.runtime_errors import without_result
 from tidelog.maintain.limits import paced
 from tidelog.rules.ir import Rule
 from tidelog.rules.lower.query import Query
@@ -44,12 +45,8 @@ def evaluate(
             if len(found) == limit:
                 break
             look()
-    except ZeroDivisionError:
-        raise EvaluationError(
-            f"division by zero in the query `{query.rule.text}`",
-            code=Code.DIVISION_BY_ZERO,
-            help="guard it with a condition before it, for example `y != 0, var q = x / y`",
-        ) from None
+    except ZeroDivisionError as error:
+        raise without_result(f"in the query `{query.rule.text}`", error) from None
     decoders = [committed.values.decoder(column.type) for column in query.answer.columns]
     return [tuple(decode(word) for decode, word in zip(decoders, row)) for row in found]
 

@@ -29,6 +29,7 @@ from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.load import Load
 from tidelog.engine.local.storage.store import Store, slots_for
 from tidelog.engine.local.strata.row_wise_waves import RowWiseWaves
+from tidelog.functions.runtime_errors import without_result
 from tidelog.maintain.limits import Running, Watch
 from tidelog.maintain.switch import Meter, Progress, Touched
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
@@ -677,8 +678,8 @@ class LocalStratum:
             try:
                 with self.costs.measured(rule):
                     self._feed(control, bytecode, bytecode.segments, NO_INPUTS)
-            except ZeroDivisionError:
-                raise self.division(rule) from None
+            except ZeroDivisionError as error:
+                raise self.division(rule, error) from None
             except OverflowedError as error:
                 error.add_rule(rule.text, rule.span)
                 raise
@@ -727,13 +728,11 @@ class LocalStratum:
         if applied != 0:
             raise self._broken()
 
-    def division(self, rule: Rule) -> EvaluationError:
+    def division(self, rule: Rule, error: ZeroDivisionError | None = None) -> EvaluationError:
+        """Returns the error of a rule with an expression that has no result; in kernels that is a division by zero."""
         names = ", ".join(self.relations)
-        return EvaluationError(
-            f"division by zero in the rule `{rule.text}` at {rule.span} (stratum {names}); the last commit is intact",
-            code="E601",
-            help="guard it with a condition before it, for example `y != 0, var q = x / y`",
-        )
+        where = f"in the rule `{rule.text}` at {rule.span} (stratum {names}); the last commit is intact"
+        return without_result(where, error)
 
 
 def _without(rows: Words, others: Words) -> Words:

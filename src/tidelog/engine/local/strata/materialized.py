@@ -74,8 +74,8 @@ class MaterializedStratum(LocalStratum, ABC):
         """Turns a division by zero, or a sum that is too large, into an error of this rule."""
         try:
             yield
-        except ZeroDivisionError:
-            raise self.division(rule) from None
+        except ZeroDivisionError as error:
+            raise self.division(rule, error) from None
         except OverflowedError as error:
             error.add_rule(rule.text, rule.span)
             raise

@@ -19,7 +19,19 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.check_rows import ALLOWED_FIELDS, ID, RANGE, check_rows, check_words
 from tidelog.engine.local.transfer.checkpoint import FREE, GIVEN, ROWS, WAITING, WEIGHTS, CheckpointState, PartName
 from tidelog.rules.ir import Relation
-from tidelog.types import BitType, BoolType, SignedType, Type, integer_range, is_word
+from tidelog.scaled_values import unit_range
+from tidelog.types import (
+    BitType,
+    BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
+    SignedType,
+    TimestampType,
+    Type,
+    integer_range,
+    is_word,
+)
 
 _EVERY_WORD = -(1 << 63), (1 << 63) - 1
 _LARGEST_EPOCH = 1 << 43
@@ -143,5 +155,7 @@ def _range(type_: Type) -> tuple[int, int]:
             return _EVERY_WORD
         case BitType() | SignedType():
             return integer_range(type_)
+        case DateType() | TimestampType() | DurationType() | DecimalType():
+            return unit_range(type_)
         case _:
             raise AssertionError(f"{type_} is not a type of words")

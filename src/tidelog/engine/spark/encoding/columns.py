@@ -9,6 +9,10 @@
 | wider integers, `bigint` | string, in decimal | string | the same, and strings |
 | `float`, `double` | double | float, double | any number |
 | `string` | string | string | |
+| `date`, `timestamp`, `duration` | long: days or microseconds | long; shown as date, timestamp, interval day to |
+| | | second (`nested.py`) | also timestamp without a zone, which is UTC |
+| `decimal<P, S>` | long, or a string for P > 18: the number without its point | the same; shown as decimal(P,S) |
+| | | | any decimal or integer type |
 | `Ref<T>`, `Intern<T>` of these | as `T` | as `T` | as `T` |
 | all others | binary: the value's canonical encoding | binary; shown as nested types (`nested.py`) | nested types |
 
@@ -25,10 +29,25 @@ from decimal import Decimal
 from typing import Any
 
 from tidelog.engine.spark import column_functions as f
+from tidelog.engine.spark.encoding.scaled import decoded_units, encoded_units, is_scaled
 from tidelog.rules.ir import Constant, Relation
 from tidelog.rules.schema.arrow import is_plain, plain_type
 from tidelog.rules.schema.stored import is_wide
-from tidelog.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type, integer_range, is_word
+from tidelog.types import (
+    BigIntType,
+    BitType,
+    BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
+    FloatType,
+    SignedType,
+    StringType,
+    TimestampType,
+    Type,
+    integer_range,
+    is_word,
+)
 from tidelog.values import NAN, Definitions
 from tidelog.values.encode import decoder, encoder
 from tidelog.values.text import integer_of_text, integer_text
@@ -51,8 +70,25 @@ def stored_type(type_: Type) -> str:
             return "string"
         case FloatType(width):
             return "double" if width == 64 else "float"
+        case DateType() | TimestampType() | DurationType() | DecimalType() as scaled:
+            return "long" if is_word(scaled) else "string"
         case _:
             return "binary"
+
+
+def shown_type(type_: Type) -> str:
+    """Returns the Spark type, in SQL, of a plain column in DataFrames of users."""
+    match plain_type(type_):
+        case DateType():
+            return "date"
+        case TimestampType():
+            return "timestamp"
+        case DurationType():
+            return "interval day to second"
+        case DecimalType(precision, scale):
+            return f"decimal({precision},{scale})"
+        case _:
+            return stored_type(type_)
 
 
 _UNSIGNED = ((8, "short"), (16, "int"), (32, "long"), (64, "decimal(20,0)"))
@@ -105,6 +141,8 @@ def encode_values(values: list[Any], type_: Type, definitions: Definitions) -> l
         return [*map(encoder(type_, definitions), values)]
     if _is_full_word(type_):
         return [value - _WORD if value >= _TOP_BIT else value for value in values]
+    if is_scaled(type_):
+        return encoded_units(values, type_)
     return [integer_text(value) for value in values] if is_wide(type_) else values
 
 
@@ -116,6 +154,8 @@ def decode_values(values: list[Any], type_: Type, definitions: Definitions) -> l
         return [known[data] for data in values]
     if _is_full_word(type_):
         return [value + _WORD if value < 0 else value for value in values]
+    if is_scaled(type_):
+        return decoded_units(values, type_)
     if isinstance(plain_type(type_), FloatType):
         return [NAN if value != value else value + 0.0 for value in values]
     return [integer_of_text(value) for value in values] if is_wide(type_) else values
@@ -135,6 +175,14 @@ def taken_from(found: Any, type_: Type) -> bool:
             return is_whole or (is_wide(type_) and isinstance(found, t.StringType))
         case FloatType():
             return isinstance(found, t.FractionalType | t.IntegralType) and not isinstance(found, t.DecimalType)
+        case DateType():
+            return isinstance(found, t.DateType)
+        case TimestampType():
+            return isinstance(found, t.TimestampType | t.TimestampNTZType)
+        case DurationType():
+            return isinstance(found, t.DayTimeIntervalType)
+        case DecimalType():
+            return isinstance(found, t.DecimalType | t.IntegralType)
         case _:
             return True
 

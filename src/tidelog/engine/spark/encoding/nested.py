@@ -16,14 +16,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from tidelog.engine.spark.encoding.scaled import from_file_column, is_scaled, to_file_column
 from tidelog.engine.spark.task_errors import CarriedError
 from tidelog.io.fit import fitter
+from tidelog.io.scaled import fit_scaled, scaled_column
 from tidelog.io.to_python import arrow_form
 from tidelog.io.values import UnfitError, misfit
-from tidelog.rules.ir import Relation
-from tidelog.rules.schema.arrow import arrow_field, is_plain, is_plain_relation
+from tidelog.rules.ir import Column, Relation
+from tidelog.rules.schema.arrow import arrow_field, is_plain, plain_type
 from tidelog.rules.schema.stored import stored_values
-from tidelog.types import Type
+from tidelog.types import ScaledType, Type, is_word
 from tidelog.values import Definitions
 from tidelog.values.encode import encoder
 
@@ -37,7 +39,7 @@ _UNSIGNED = {
 
 def shown(frame: Any, relation: Relation, definitions: Definitions) -> Any:
     """Returns a frame of stored columns (first the relation's) with nested types in place of encodings."""
-    if is_plain_relation(relation):
+    if all(map(_is_native, relation.columns)):
         return frame
     from pyspark.sql import types as t
     from pyspark.sql.pandas.types import from_arrow_type
@@ -45,7 +47,7 @@ def shown(frame: Any, relation: Relation, definitions: Definitions) -> Any:
     fields = list(frame.schema.fields)
     wanted: dict[int, pa.Field] = {}
     for place, column in enumerate(relation.columns):
-        if not is_plain(column.type):
+        if not _is_native(column):
             field = arrow_field(column.name, column.type, definitions)
             wanted[place] = _spark_field(field)
             fields[place] = t.StructField(fields[place].name, from_arrow_type(wanted[place].type))
@@ -58,12 +60,17 @@ def stored(frame: Any, relation: Relation, definitions: Definitions) -> Any:
 
     A job that reads it raises a CarriedError with the DataError of the first value that does not fit.
     """
-    if is_plain_relation(relation):
+    if all(map(_is_native, relation.columns)):
         return frame
     from pyspark.sql import types as t
 
+    def stored_field(column: Column) -> Any:
+        if not is_scaled(column.type):
+            return t.BinaryType()
+        return t.LongType() if is_word(plain_type(column.type)) else t.StringType()
+
     fields = [
-        field if is_plain(column.type) else t.StructField(field.name, t.BinaryType())
+        field if _is_native(column) else t.StructField(field.name, stored_field(column))
         for field, column in zip(frame.schema.fields, relation.columns, strict=True)
     ]
     return frame.mapInArrow(partial(_encode, relation, definitions), t.StructType(fields))
@@ -75,6 +82,9 @@ def _decode(
     for batch in batches:
         arrays = list(batch.columns)
         for place, field in wanted.items():
+            if is_scaled(types[place]):
+                arrays[place] = from_file_column(arrays[place], field.type).combine_chunks()
+                continue
             form = arrow_form(types[place], definitions)
             values = stored_values(arrays[place], types[place], definitions)
             arrays[place] = pa.array([form(value) for value in values], field.type)
@@ -87,7 +97,10 @@ def _encode(
     for batch in batches:
         arrays = list(batch.columns)
         for place, column in enumerate(relation.columns):
-            if is_plain(column.type):
+            if _is_native(column):
+                continue
+            if is_scaled(column.type):
+                arrays[place] = _encoded_scaled(arrays[place], relation, column)
                 continue
             fit, encode = fitter(column.type, definitions, wire=True), encoder(column.type, definitions)
             try:
@@ -96,6 +109,23 @@ def _encode(
                 raise CarriedError(misfit("a row of the DataFrame", relation, column, error)) from None
             arrays[place] = pa.array(values, pa.binary())
         yield pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def _is_native(column: Column) -> bool:
+    """True for a column that Spark converts by itself."""
+    return is_plain(column.type) and not is_scaled(column.type)
+
+
+def _encoded_scaled(array: pa.Array, relation: Relation, column: Column) -> pa.Array:
+    type_ = plain_type(column.type)
+    assert isinstance(type_, ScaledType)
+    bad: Any = None
+    if not array.null_count:
+        fitted = scaled_column(pa.chunked_array([array]), type_)
+        if fitted is not None:
+            return to_file_column(fitted).combine_chunks()
+        bad = next((value for value in array.to_pylist() if fit_scaled(value, type_) is None), array[0].as_py())
+    raise CarriedError(misfit("a row of the DataFrame", relation, column, bad))
 
 
 def _without_decimals(value: Any) -> Any:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Row
+from tidelog.engine.spark.encoding.scaled import from_files
 from tidelog.engine.spark.storage.directory import StateDirectory
 from tidelog.engine.spark.storage.scan import named, scan_weighted
 from tidelog.engine.spark.storage.state_files import Changed, read_changes, signed_rows
@@ -94,4 +95,4 @@ def fitted(table: pa.Table, relation: Relation) -> pa.Table:
     """Returns stored rows as users see them; Arrow forgets the length of a table that it casts to no columns."""
     schema = stored_schema(relation)
     values = table.select([f"c{i}" for i in range(len(schema))])
-    return values.rename_columns(schema.names).cast(schema) if schema.names else values
+    return from_files(values.rename_columns(schema.names), schema) if schema.names else values

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidelog.engine.spark.encoding.scaled import to_file_column
 from tidelog.rules.ir import Constant
 from tidelog.rules.schema.stored import stored_column
 from tidelog.values import Definitions
@@ -21,7 +22,7 @@ from tidelog.values import Definitions
 
 def bucket_of_column(column: pa.ChunkedArray, buckets: int) -> npt.NDArray[np.int64]:
     """Returns the bucket, from 0, of each value of a stored column."""
-    words = [_words(chunk) for chunk in column.chunks] or [np.empty(0, np.uint64)]
+    words = [_words(chunk) for chunk in to_file_column(column).chunks] or [np.empty(0, np.uint64)]
     return (_mix(np.concatenate(words)) % np.uint64(buckets)).astype(np.int64)
 
 

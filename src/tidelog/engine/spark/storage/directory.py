@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.spark.encoding.scaled import to_files
 from tidelog.engine.spark.session import is_on_this_machine
 from tidelog.engine.storage_errors import damaged, missing_file
 
@@ -105,7 +106,7 @@ class StateDirectory:
 
     def write(self, name: str, table: pa.Table) -> None:
         """Writes a table; it is read back with the same columns, all nullable."""
-        pq.write_table(plain(table), self._path(name), filesystem=self._opened[0])
+        pq.write_table(to_files(plain(table)), self._path(name), filesystem=self._opened[0])
 
     def writer(self, name: str) -> PartWriter:
         """Returns a writer for one file in several pieces; without rows there is no file."""

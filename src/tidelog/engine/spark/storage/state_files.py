@@ -27,6 +27,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidelog.engine.spark.encoding.scaled import from_files, scaled_type, to_files
 from tidelog.engine.spark.storage.bucket import rows_of_bucket
 from tidelog.engine.spark.storage.directory import StateDirectory, plain
 from tidelog.engine.storage_errors import damaged
@@ -306,15 +307,23 @@ def _read_files(
 def _read_file(directory: StateDirectory, name: str, form: _Form, where: pc.Expression | None) -> pa.Table:
     columns, schema = form.empty.column_names, form.empty.schema
     try:
-        try:
-            table = directory.read(name, columns, where).cast(schema)
-        except pa.ArrowNotImplementedError:  # Spark's type cannot be compared with the stored type
-            table = directory.read(name, columns).cast(schema).filter(where)
+        if where is not None and any(scaled_type(field.type) is not None for field in schema):
+            # A file has other types for these; a condition on them would compare other numbers.
+            table = from_files(directory.read(name, columns), schema).filter(where)
+        else:
+            table = _read_where(directory, name, schema, where)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError, KeyError) as error:
         raise damaged(directory.address, f"its file {name} does not have the columns of its relation") from error
     if reason := _wrong_values(table, form):
         raise damaged(directory.address, f"its file {name} {reason}")
     return table
+
+
+def _read_where(directory: StateDirectory, name: str, schema: pa.Schema, where: pc.Expression | None) -> pa.Table:
+    try:
+        return from_files(directory.read(name, schema.names, where), schema)
+    except pa.ArrowNotImplementedError:  # Spark's type cannot be compared with the stored type
+        return from_files(directory.read(name, schema.names), schema).filter(where)
 
 
 def _wrong_values(table: pa.Table, form: _Form) -> str:
@@ -365,7 +374,7 @@ def write_bucket(
 
 def write_delta(directory: StateDirectory, epoch: int, name: str, old: Bucket, rows: int, changed: pa.Table) -> Bucket:
     """Writes the bucket with `changed` rows merged into its delta."""
-    changed = plain(changed)
+    changed = to_files(plain(changed))
     if old.delta is not None:
         changed = overlay(directory.read(old.delta, changed.column_names), changed)
     file = directory.new_name(epoch, name, "delta")

@@ -54,6 +54,7 @@ from tidelog.engine.local.execution.columns.library_functions import (
     python_function,
 )
 from tidelog.engine.local.execution.columns.order import has_order
+from tidelog.engine.local.execution.columns.scaled import units
 from tidelog.engine.local.execution.columns.sequence_functions import distinct, pair, vector
 from tidelog.functions.compile_functions import CompiledFunctions
 from tidelog.types import FunctionType, NamedType, StringType, TupleType, Type, TypeVariable, parts
@@ -166,6 +167,8 @@ class ColumnCompiler(ControlCompiler):
                 return self._binary(node, scope)
             case typed.Cast(operand):
                 return cast(self._code(operand, scope), self._type(operand, scope), self._type(node, scope))
+            case typed.Units(operand):
+                return units(self._code(operand, scope), self._type(operand, scope), self._type(node, scope))
             case typed.ToString(operand):
                 return self._text(self._code(operand, scope), self._type(operand, scope))
             case typed.MakeTuple(items):

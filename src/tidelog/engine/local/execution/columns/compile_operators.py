@@ -23,8 +23,14 @@ from tidelog.engine.local.execution.columns.integers import (
     words_of_integers,
 )
 from tidelog.engine.local.execution.columns.order import common_ranks, has_order
+from tidelog.engine.local.execution.columns.scaled import (
+    scaled_binary,
+    scaled_cast,
+    scaled_constant,
+    scaled_negative,
+)
 from tidelog.engine.local.execution.columns.words import arithmetic, compared, ordered, wrapped
-from tidelog.types import BitType, BoolType, FloatType, SignedType, StringType, Type, is_word
+from tidelog.types import BitType, BoolType, DecimalType, FloatType, ScaledType, SignedType, StringType, Type, is_word
 from tidelog.values.definitions import Definitions
 from tidelog.values.floats import double, single
 
@@ -33,6 +39,8 @@ _ORDER = ("<", "<=", ">", ">=")
 
 def constant(value: typed.Value, type_: Type) -> Code:
     """Returns a literal as a column."""
+    if isinstance(type_, ScaledType):
+        return scaled_constant(value, type_)
     if isinstance(value, str):
         encoded = value.encode("utf-8", "surrogatepass")
         data, length = np.frombuffer(encoded or b"\0", np.uint8), len(encoded)
@@ -40,6 +48,7 @@ def constant(value: typed.Value, type_: Type) -> Code:
     if isinstance(value, bool):
         return lambda frame: np.full(frame.count, value, np.bool_)
     if isinstance(type_, FloatType):
+        assert isinstance(value, int | float)
         number = float(double(float(value)) if type_.width == 64 else single(float(value)))
         return lambda frame: np.full(frame.count, number, np.float64)
     if is_word(type_) and isinstance(value, int):
@@ -55,6 +64,8 @@ def unary(op: str, operand: Code, type_: Type) -> Code:
     """Returns `-`, `~` or `not`."""
     if op == "not":
         return lambda frame: ~operand(frame)
+    if isinstance(type_, ScaledType):
+        return scaled_negative(operand, type_)
     if isinstance(type_, FloatType):
         return lambda frame: canonical(-as_floats(operand(frame), type_, frame.values), type_)
     if is_wide_integer(type_):
@@ -68,6 +79,8 @@ def unary(op: str, operand: Code, type_: Type) -> Code:
 
 def cast(operand: Code, source: Type, target: Type) -> Code:
     """Returns `operand as target`."""
+    if isinstance(target, DecimalType) or isinstance(source, DecimalType):
+        return scaled_cast(operand, source, target)
     if isinstance(target, FloatType):
         return _cast_to_float(operand, source, target)
     if is_wide_integer(target):
@@ -105,6 +118,8 @@ def binary(
         return lambda frame: equal_columns(left(frame), right(frame), sides, frame.values) ^ (op == "!=")
     if op in _ORDER:
         return _order(op, left, right, sides, definitions)
+    if isinstance(type_, ScaledType):
+        return scaled_binary(op, left, right, type_, sides, right_type)
     if isinstance(type_, FloatType):
 
         def compute(frame: Frame) -> Column:

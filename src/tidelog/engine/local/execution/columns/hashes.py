@@ -27,7 +27,22 @@ from tidelog.engine.local.execution.columns.column import (
 from tidelog.engine.local.execution.columns.string_functions import concatenated, constant_bytes
 from tidelog.engine.local.kernels import text_order as k
 from tidelog.library._runtime.hash_bytes import SECOND_SEED, SEED
-from tidelog.types import STRING, BitType, BoolType, NamedType, SignedType, StringType, TupleType, Type, native_width
+from tidelog.types import (
+    STRING,
+    BitType,
+    BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
+    NamedType,
+    SignedType,
+    StringType,
+    TimestampType,
+    TupleType,
+    Type,
+    is_word,
+    native_width,
+)
 from tidelog.values.definitions import Definitions
 
 _INTERN, _REF = "internment::Intern", "ddlog_std::Ref"
@@ -48,6 +63,8 @@ def can_hash(type_: Type, definitions: Definitions) -> bool:
                 pass
             case BitType(width) | SignedType(width) if width <= 64:
                 pass
+            case DateType() | TimestampType() | DurationType() | DecimalType() if is_word(each):
+                pass
             case TupleType(items):
                 pending.extend(items)
             case NamedType(name, arguments) if name in (_INTERN, _REF) or is_sequence_type(each):
@@ -67,6 +84,8 @@ def _bytes(column: Column, type_: Type, values: Values) -> TextColumn:
             return _fixed(column.astype(np.int64), 1)
         case BitType(width) | SignedType(width):
             return _fixed(column, (native_width(width) or 64) // 8)
+        case DateType() | TimestampType() | DurationType() | DecimalType():
+            return _fixed(column, 8)
         case StringType():
             return concatenated([as_text(column, values), constant_bytes(_END, 1, size(column))])
         case NamedType(name, (inner,)) if name == _REF:

@@ -17,7 +17,7 @@ from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.columns.column import NeedsPythonError
 from tidelog.engine.local.execution.columns.words import arithmetic, wrapped
 from tidelog.functions.vocabulary import quotient, remainder
-from tidelog.types import S64, BigIntType, BitType, SignedType, Type, native_width, wrap
+from tidelog.types import S64, BigIntType, BitType, DecimalType, SignedType, Type, is_word, native_width, wrap
 from tidelog.values.big_integers import MOST_BITS
 from tidelog.values.text import integer_text
 
@@ -26,7 +26,9 @@ _SAFE = float(1 << 62)
 
 
 def is_wide_integer(type_: Type) -> bool:
-    """True for integers that do not fit into a word."""
+    """True for integers that do not fit into a word, and for decimals that are held as such."""
+    if isinstance(type_, DecimalType):
+        return not is_word(type_)
     return isinstance(type_, BigIntType) or (isinstance(type_, BitType | SignedType) and type_.width > 64)
 
 

@@ -18,6 +18,7 @@ from tidelog.engine.local.execution.columns.hashes import HASH_FUNCTIONS, can_ha
 from tidelog.engine.local.execution.columns.order import has_order
 from tidelog.engine.local.execution.columns.sequence_functions import ORDERED, SEQUENCE_FUNCTIONS
 from tidelog.engine.local.execution.columns.string_functions import STRING_FUNCTIONS
+from tidelog.engine.local.execution.columns.time_functions import TIME_FUNCTIONS
 from tidelog.engine.local.execution.columns.words import CHECKED_OPERATORS, checked_arithmetic, wrapped
 from tidelog.library._runtime.registry import library_externs
 from tidelog.types import Type, is_word
@@ -56,7 +57,7 @@ def column_function(
         return HASH_FUNCTIONS[local] if can_hash(given[0], definitions) else None
     if local in ORDERED and not has_order(bare[0], definitions):
         return None
-    return STRING_FUNCTIONS.get(name) or SEQUENCE_FUNCTIONS.get(local)
+    return STRING_FUNCTIONS.get(name) or TIME_FUNCTIONS.get(name) or SEQUENCE_FUNCTIONS.get(local)
 
 
 def _checked(operator: str, batch: Batch, arguments: list[Column]) -> Column:

@@ -29,9 +29,24 @@ from tidelog.engine.local.execution.columns.column import (
 from tidelog.engine.local.execution.columns.floats import float_ranks
 from tidelog.engine.local.execution.columns.integers import integer_ranks, is_wide_integer
 from tidelog.engine.local.kernels import text_order as k
-from tidelog.types import BigIntType, BitType, BoolType, FloatType, SignedType, StringType, Type
+from tidelog.types import (
+    BigIntType,
+    BitType,
+    BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
+    FloatType,
+    ScaledType,
+    SignedType,
+    StringType,
+    TimestampType,
+    Type,
+    is_word,
+)
 from tidelog.values.definitions import Definitions
 
+_ORDERED = BoolType | BitType | SignedType | BigIntType | FloatType | StringType | ScaledType
 _SIGN = np.int64(-(2**63))
 
 
@@ -48,7 +63,7 @@ def has_order(type_: Type, definitions: Definitions) -> bool:
             pending.append(item_type(each))
         elif is_row_type(each, definitions):
             pending.extend(field for own in constructors(each, definitions) for field in own.fields)
-        elif not isinstance(each, BoolType | BitType | SignedType | BigIntType | FloatType | StringType):
+        elif not isinstance(each, _ORDERED):
             return False
     return True
 
@@ -64,6 +79,9 @@ def ranks(column: Column, type_: Type, values: Values) -> Words:
         case BitType(width) | SignedType(width) if width <= 64:
             words: Words = column
             return words
+        case DateType() | TimestampType() | DurationType() | DecimalType() if is_word(type_):
+            scaled: Words = column
+            return scaled
         case FloatType():
             return float_ranks(as_floats(column, type_, values))
         case StringType():

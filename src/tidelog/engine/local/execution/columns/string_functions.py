@@ -25,9 +25,24 @@ from tidelog.engine.local.execution.columns.column import (
 )
 from tidelog.engine.local.execution.columns.floats import float_texts
 from tidelog.engine.local.execution.columns.integers import integer_texts, is_wide_integer
+from tidelog.engine.local.execution.columns.scaled import scaled_texts
 from tidelog.engine.local.kernels import text_columns as k
 from tidelog.engine.local.kernels import text_order
-from tidelog.types import STRING, BitType, BoolType, FloatType, NamedType, SignedType, StringType, Type
+from tidelog.types import (
+    STRING,
+    BitType,
+    BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
+    FloatType,
+    NamedType,
+    ScaledType,
+    SignedType,
+    StringType,
+    TimestampType,
+    Type,
+)
 
 VEC_OF_TEXT = NamedType("ddlog_std::Vec", (STRING,))
 
@@ -78,6 +93,8 @@ def text_of(column: Column, type_: Type, values: Values) -> TextColumn:
             return TextColumn(addresses, np.where(column, 4, 5), (*true.owners, *false.owners))
         case BitType(width) | SignedType(width) if width <= 64:
             return number_texts(np.ascontiguousarray(column), type_)
+        case DateType() | TimestampType() | DurationType() | DecimalType():
+            return scaled_texts(column, type_, values)
         case FloatType():
             return float_texts(as_floats(column, type_, values), type_)
         case _:
@@ -86,7 +103,8 @@ def text_of(column: Column, type_: Type, values: Values) -> TextColumn:
 
 def has_text(type_: Type) -> bool:
     """True if kernels write the text of a type."""
-    return isinstance(type_, StringType | BoolType | BitType | SignedType | FloatType) or is_wide_integer(type_)
+    known = StringType | BoolType | BitType | SignedType | FloatType | ScaledType
+    return isinstance(type_, known) or is_wide_integer(type_)
 
 
 def compare(left: TextColumn, right: TextColumn, *, equal: bool) -> Words:

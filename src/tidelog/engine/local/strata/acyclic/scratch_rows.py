@@ -50,8 +50,8 @@ class ScratchRows(LocalStratum):
         for relation in self._inside.tolist():
             self.catalog.stores[relation] = Store(self.catalog, relation, self.catalog.stores[relation].columns)
 
-    def division(self, rule: Rule) -> EvaluationError:
-        return DividedError(str(super().division(rule)), code="E601")
+    def division(self, rule: Rule, error: ZeroDivisionError | None = None) -> EvaluationError:
+        return DividedError(str(super().division(rule, error)), code="E601")
 
     def _last_round(self) -> int:
         return NO_LIMIT

@@ -25,7 +25,7 @@ from tidelog.engine.local.strata.aggregates.distinct import Distinct
 from tidelog.engine.local.strata.aggregates.small_group import fitting, reader, wrapped
 from tidelog.functions.scalar import ScalarFunction
 from tidelog.rules.ir import Aggregate, AggregateKind
-from tidelog.types import FloatType, Type, is_word
+from tidelog.types import FloatType, ScaledType, Type, is_word
 
 Row = tuple[int, ...]
 _Result = Callable[["GroupState"], int]
@@ -111,7 +111,7 @@ class Shape:
 
         def make(key: Sequence[Any]) -> Part:
             read = None if read_type is None else reader(aggregate, key)
-            if self._in_words and (read_type is None or is_word(read_type)):
+            if self._in_words and (read_type is None or _is_number(read_type)):
                 return WordOrder(read, self.types, read_type)
             return ValueOrder(read)
 
@@ -212,3 +212,8 @@ class GroupState:
 
     def _entries(self, part: Part, words: Words) -> list[Any]:
         return [part.entry(*each) for each in zip(words.tolist(), self._shape.decode(words), strict=True)]
+
+
+def _is_number(type_: Type) -> bool:
+    """True if what a function gives is a word itself."""
+    return is_word(type_) and not isinstance(type_, ScaledType)

@@ -252,9 +252,8 @@ class AllRows(LocalStratum):
     def has_rows(self) -> bool:
         return any(map(len, self.stores()))
 
-    def division(self, rule: Rule) -> EvaluationError:
-        error = super().division(rule)
-        return DivisionError(str(error), code="E601")
+    def division(self, rule: Rule, error: ZeroDivisionError | None = None) -> EvaluationError:
+        return DivisionError(str(super().division(rule, error)), code="E601")
 
     def _begin_run(self, *, is_update: bool) -> None:
         self._is_update = is_update

@@ -115,8 +115,8 @@ class CircuitStratum(LocalStratum):
                     self._apply(control, instances.relation, out.reshape(-1), len(out))
                 for rule, count in instances.rules:
                     self.costs.add(rule, count)
-        except ZeroDivisionError:
-            raise self.division(self._rule_in_python()) from None
+        except ZeroDivisionError as error:
+            raise self.division(self._rule_in_python(), error) from None
         except OverflowedError as error:
             error.add_rule(self._rule_in_python().text, self._rule_in_python().span)
             raise

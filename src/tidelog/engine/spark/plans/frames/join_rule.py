@@ -39,7 +39,21 @@ from tidelog.rules.ir import (
 )
 from tidelog.rules.lower.unfold import compile_unfold
 from tidelog.rules.schema.arrow import plain_type
-from tidelog.types import BOOL, S64, BitType, BoolType, FloatType, SignedType, StringType, Type, is_word
+from tidelog.types import (
+    BOOL,
+    S64,
+    BitType,
+    BoolType,
+    DateType,
+    DecimalType,
+    DurationType,
+    FloatType,
+    SignedType,
+    StringType,
+    TimestampType,
+    Type,
+    is_word,
+)
 
 _UNIT = "unit"  # a column that every frame of bindings has, so that none is ever without columns
 _CHECK = "check"
@@ -342,5 +356,7 @@ def _orders_alike(type_: Type) -> bool:
             return is_word(signed)
         case BoolType() | StringType() | FloatType():
             return True
+        case DateType() | TimestampType() | DurationType() | DecimalType() as scaled:
+            return is_word(scaled)
         case _:
             return False

@@ -60,8 +60,8 @@ class RulePlace:
         """Turns errors of Python expressions of the rule into errors that a task of a DataFrame plan can raise."""
         try:
             yield
-        except ZeroDivisionError:
-            raise CarriedError(division_by_zero(self.text, self.span, self.stratum)) from None
+        except ZeroDivisionError as error:
+            raise CarriedError(division_by_zero(self.text, self.span, self.stratum, error)) from None
         except TidelogError as error:
             if isinstance(error, OverflowedError):
                 error.add_rule(self.text, self.span)
