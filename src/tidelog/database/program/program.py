@@ -19,6 +19,7 @@ from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.rules.lower.program import Options
 from tidelog.rules.rule_changes.rule_set import Know, RuleSet
+from tidelog.souffle.dialect import DIALECTS
 
 if TYPE_CHECKING:
     from tidelog.database.database import Database
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tidelog.database.storage.migration.plan import MigrationPlan
 
 ENGINES = ("local", "spark", "auto")
+_WORD_BITS = (32, 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +195,17 @@ def compile(
     search_path: Iterable[str | os.PathLike[str]] = (),
     keep_duplicates: bool = False,
     output_internal: bool = False,
+    dialect: str | None = None,
+    word_bits: int = 32,
 ) -> Program:
     """Checks a program. A path object, or a one-line string that ends in `.dl`, is a file; other strings are text.
 
     `externs` are Python functions for the program's extern functions, by their qualified names; modules are looked for
     beside the file and on the search path. With `keep_duplicates`, groups have one value per instance of the body
     before them; with `output_internal`, the changes of internal relations are reported, too.
+
+    A program in Soufflé's language is recognised by its text; `dialect` is `"souffle"` or `"tidelog"` where that is not
+    enough. Its numbers have 32 bits, or 64 with `word_bits`; included files are looked for on the search path, too.
 
     Raises ProgramError with all diagnostics, UsageError when the file cannot be read or a function is missing.
 
@@ -207,7 +214,9 @@ def compile(
     """
     source = read_source(path_or_text)
     modules = [Path(each) for each in search_path]
-    return compile_source(source, modules, Options(externs or {}, keep_duplicates, output_internal))
+    options = Options(externs or {}, keep_duplicates, output_internal, dialect=dialect or "", word_bits=word_bits)
+    _check_dialect(options)
+    return compile_source(source, modules, options)
 
 
 def compile_source(source: Source, modules: SearchPath, options: Options) -> Program:
@@ -220,6 +229,18 @@ def compile_source(source: Source, modules: SearchPath, options: Options) -> Pro
     stages = compile_program(source, modules, replace(options, externs=fitted.functions))
     fitted.know(stages.typed.functions, stages.rules.functions.definitions)
     return Program(source.name, stages, options, fitted.know)
+
+
+def _check_dialect(options: Options) -> None:
+    """Raises UsageError for an unknown dialect, or numbers of another size."""
+    if options.dialect and options.dialect not in DIALECTS:
+        raise UsageError(
+            f"there is no dialect {options.dialect!r}",
+            code=Code.UNREADABLE_PROGRAM,
+            help=f"the dialects are {' and '.join(map(repr, DIALECTS))}",
+        )
+    if options.word_bits not in _WORD_BITS:
+        raise UsageError(f"`word_bits` is {options.word_bits!r}; it is 32 or 64", code=Code.UNREADABLE_PROGRAM)
 
 
 def read_source(path_or_text: str | os.PathLike[str]) -> Source:

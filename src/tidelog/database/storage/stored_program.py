@@ -34,6 +34,8 @@ class StoredProgram:
     output_internal: bool = False
     layout: int = FIRST_LAYOUT  # earlier versions did not store it
     identity: str = ""
+    dialect: str = ""
+    word_bits: int = 32
 
     @staticmethod
     def of(program: Program) -> StoredProgram:
@@ -41,18 +43,27 @@ class StoredProgram:
         texts = {module: source.text for module, source in sources.items()}
         names = {module: source.name for module, source in sources.items()}
         options = program._options
-        return StoredProgram(texts, names, options.keep_duplicates, options.output_internal, options.layout)
+        return StoredProgram(
+            texts,
+            names,
+            options.keep_duplicates,
+            options.output_internal,
+            options.layout,
+            dialect=options.dialect,
+            word_bits=options.word_bits,
+        )
 
     @staticmethod
     def of_document(document: dict[str, Any]) -> StoredProgram:
         return StoredProgram(**document)
 
     def document(self) -> dict[str, Any]:
-        """Returns the program as a JSON object."""
-        document = asdict(self)
-        if not self.identity:
-            del document["identity"]
-        return document
+        """Returns the program as a JSON object; what earlier versions did not know is there only if it is said."""
+        made = asdict(self)
+        for name, usual in (("identity", ""), ("dialect", ""), ("word_bits", 32)):
+            if made[name] == usual:
+                del made[name]
+        return made
 
     @property
     def digest(self) -> str:
@@ -70,7 +81,9 @@ class StoredProgram:
         """Compiles the stored texts. Raises UsageError where a function is missing."""
         modules = {module: Source(self.names[module], text) for module, text in self.texts.items()}
         main = modules.pop("")
-        options = Options(externs, self.keep_duplicates, self.output_internal, self.layout)
+        options = Options(
+            externs, self.keep_duplicates, self.output_internal, self.layout, self.dialect, self.word_bits
+        )
         return compile_source(main, modules, options)
 
     def compiled_alike(self, given: StoredProgram) -> bool:
@@ -114,6 +127,8 @@ def read_stored_program(journal: Journal) -> StoredProgram:
         or not all(type(found.get(name, False)) is bool for name in ("keep_duplicates", "output_internal"))
         or type(found.get("layout", FIRST_LAYOUT)) is not int
         or type(found.get("identity", "")) is not str
+        or type(found.get("dialect", "")) is not str
+        or type(found.get("word_bits", 32)) is not int
     ):
         raise damaged(journal.directory, "its program is not one that Tidelog writes")
     return StoredProgram.of_document(found)

@@ -54,12 +54,16 @@ class Options:
     `externs` are the Python functions of extern functions, by their qualified names. With `keep_duplicates` a group
     has one value for each instance of the body before it. With `output_internal` internal relations are outputs.
     `layout` says which columns hidden relations have; a stored database keeps that of the version that made it.
+    `dialect` is the language of the text, which is recognised where it is empty; `word_bits` is the size of numbers in
+    Soufflé's language.
     """
 
     externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     keep_duplicates: bool = False
     output_internal: bool = False
     layout: int = LAYOUT
+    dialect: str = ""
+    word_bits: int = 32
 
 
 def lower_program(source: program.TypedProgram, options: Options, *, to_run: bool = True) -> ir.RuleProgram:
