@@ -89,6 +89,8 @@ def test_the_parameters_of_the_entry_points_are_these() -> None:
         "search_path",
         "keep_duplicates",
         "output_internal",
+        "dialect",
+        "word_bits",
     ]
     assert list(inspect.signature(tidelog.Program.open).parameters) == [
         "self",

@@ -27,7 +27,8 @@ class RecomputedStratum:
     """The transformer of a stratum: whole relations in, whole relations out.
 
     `columns` are the columns of each relation that it makes. `choices` has the keys of `choice-domain`, each as places
-    of columns; `limits` the sizes of `.limitsize`. `functors` is filled when the program's functors are known.
+    of columns; `limits` the sizes of `.limitsize`. `symbols` are those of the program's text: where the order of rows
+    decides a choice, they come before all others. `functors` is filled when the program's functors are known.
     """
 
     inputs: tuple[str, ...]
@@ -41,6 +42,7 @@ class RecomputedStratum:
     bits: int
     first_number: int = 0
     stride: int = 1
+    symbols: tuple[str, ...] = ()
     functors: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def __call__(self, *given: Iterable[Struct]) -> tuple[list[Struct], ...]:
@@ -89,7 +91,14 @@ class _Relation:
 class _Run:
     def __init__(self, stratum: RecomputedStratum, given: list[list[Row]]) -> None:
         self._stratum = stratum
-        self.relations = {name: _Relation(sorted(rows)) for name, rows in zip(stratum.inputs, given, strict=True)}
+        place = {symbol: number for number, symbol in enumerate(stratum.symbols)}
+
+        def order(row: Row) -> tuple[Any, ...]:
+            return tuple((place.get(each, len(place)), each) if isinstance(each, str) else each for each in row)
+
+        self.relations = {
+            name: _Relation(sorted(rows, key=order)) for name, rows in zip(stratum.inputs, given, strict=True)
+        }
         self.relations |= {name: _Relation() for name in stratum.outputs}
         self._terms = TermEvaluation(
             stratum.shapes, stratum.bits, stratum.functors, stratum.first_number, stratum.stride

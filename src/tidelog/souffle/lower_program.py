@@ -22,6 +22,7 @@ from tidelog.syntax import ast
 from tidelog.values.structs import Shape
 
 _LIBRARY = "souffle_functors"
+_ALWAYS = ".always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,9 @@ class _Lowering:
             if "inline" in relation.qualifiers and name not in derived:
                 continue
             self._relation(name, relation, name in derived or name in special)
+        if special:
+            self._rules.relation(_ALWAYS, (), "", self._span)
+            self._rules.rule(terms.Planned(_ALWAYS, (), (), self._span))
         for stratum in self._strata:
             if stratum.why:
                 self._recompute(stratum)
@@ -139,6 +143,8 @@ class _Lowering:
                 span = self._declared.relations[name].span
                 rules.append(terms.Planned(name, columns, (terms.Scan(facts, columns, span),), span))
                 read.add(facts)
+        # A transformer runs when something that it reads changes, and this one has to run even if all else is empty.
+        read.add(_ALWAYS)
         inputs, outputs = tuple(sorted(read)), tuple(sorted(own))
         relations = {name: self._declared.relations[name] for name in outputs}
         transformer = RecomputedStratum(
@@ -164,11 +170,21 @@ class _Lowering:
             self._bits,
             self._counting.index(stratum) if stratum in self._counting else 0,
             max(1, len(self._counting)),
+            self._symbols() if stratum.why == "choice-domain" else (),
         )
         called = f"{outputs[0]}.recompute"
         self._transformers[called] = transformer
         self._recomputed |= dict.fromkeys(outputs, stratum.why)
         self._apply(called, inputs, outputs)
+
+    def _symbols(self) -> tuple[str, ...]:
+        """Returns the symbols that the program's text mentions, in its order."""
+        found: dict[str, None] = {}
+        for clause in self._declared.clauses:
+            for node in tree.walk(clause):
+                if isinstance(node, tree.Text):
+                    found.setdefault(node.value)
+        return tuple(found)
 
     def _apply(self, called: str, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         span = self._declared.relations[outputs[0]].span

@@ -193,6 +193,14 @@ class _Planning:
         while waiting:
             if not self._ready(waiting, steps, bound):
                 scan = next((each for each in waiting if isinstance(each, terms.Scan)), None)
+                counted = next((each for each in waiting if _counts(each)), None)
+                if scan is None and isinstance(counted, terms.Test):
+                    # A counter counts instances, so it comes last.
+                    waiting.remove(counted)
+                    assert isinstance(counted.left, terms.Var)
+                    steps.append(terms.Bind(counted.left, counted.right, counted.span))
+                    bound.add(counted.left.name)
+                    continue
                 if scan is None:
                     self._report_waiting(waiting, bound)
                     return None
@@ -219,7 +227,7 @@ class _Planning:
                         continue
                     steps.append(item)
                 case terms.Test():
-                    if not self._test(item, waiting, steps, bound):
+                    if _counts(item) or not self._test(item, waiting, steps, bound):
                         continue
                 case _Ranging():
                     if not all(terms.variables(each) <= bound for each in item.bounds):
@@ -408,6 +416,10 @@ def _injected(rule: Rule) -> dict[int, set[str]]:
 
 def _occurrences(parts: Iterable[tree.Node]) -> Counter[str]:
     return Counter(node.name for part in parts for node in tree.walk(part) if isinstance(node, tree.Variable))
+
+
+def _counts(item: _Item) -> bool:
+    return isinstance(item, terms.Test) and isinstance(item.right, terms.Count) and not item.right.rounds
 
 
 def _mentioned(items: Iterable[_Item]) -> set[str]:

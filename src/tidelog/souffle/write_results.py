@@ -33,7 +33,7 @@ def write_results(
         form = "stdout"
     header = ""
     if parameters.get("headers") == "true":
-        delimiter = parameters.get("delimiter", "," if parameters.get("rfc4180") == "true" else "\t")
+        delimiter = parameters.get("delimiter", "\t")
         header = parameters.get("attributeNames") or delimiter.join(each.name for each in attributes)
     match form:
         case "stdout":
