@@ -6,6 +6,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.suggest import suggest
 from tidelog.souffle import tree
+from tidelog.souffle.check_types import check_types
 from tidelog.souffle.declared import Declared
 from tidelog.souffle.kinds import FIXED
 from tidelog.souffle.normal_form import Rule
@@ -28,6 +29,14 @@ def check_rule(rule: Rule, declared: Declared, diagnostics: list[Diagnostic], bi
             checking.node(node)
     for argument in rule.head.arguments:
         checking.in_head(argument)
+    if not rule.body:
+        checking.fact(rule)
+    if rule.better is not None:
+        checking.subsumption(rule)
+    if rule.plan is not None:
+        checking.plan(rule, rule.plan)
+    if len(diagnostics) == before:
+        check_types(rule, declared, diagnostics)
     return len(diagnostics) == before
 
 
@@ -126,6 +135,40 @@ class _Checking:
         for node in tree.walk(argument, into_aggregates=False):
             if isinstance(node, tree.Unnamed):
                 self._report(Code.MISPLACED_WILDCARD, "`_` stands in a head", node, "a head needs a value")
+
+    def fact(self, rule: Rule) -> None:
+        for argument in rule.head.arguments:
+            for node in tree.walk(argument):
+                if isinstance(node, tree.Counter):
+                    self._report(Code.WRONG_OPERAND, "a fact has a counter", node, "a fact is made of constants")
+
+    def subsumption(self, rule: Rule) -> None:
+        assert rule.better is not None
+        if rule.head.name != rule.better.name:
+            self._report(
+                Code.TYPE_MISMATCH,
+                f"`{rule.head.name}` and `{rule.better.name}` are different relations",
+                rule.better,
+                "a row is dominated by a row of its own relation",
+            )
+        elif not rule.head.arguments:
+            message = f"relation `{rule.head.name}` has no attributes to compare"
+            self._report(Code.WRONG_ARGUMENT_COUNT, message, rule.head, "has at most one row")
+
+    def plan(self, rule: Rule, plan: tree.Plan) -> None:
+        atoms = sum(isinstance(literal, tree.Atom) for literal in rule.body)
+        for version, order in plan.orders:
+            if version > max(atoms, 1):
+                self._report(
+                    Code.WRONG_ARGUMENT_COUNT, f"there is no version {version} of this clause", plan, "too large"
+                )
+            if sorted(order) != [*range(1, atoms + 1)]:
+                self._report(
+                    Code.WRONG_ARGUMENT_COUNT,
+                    f"the plan of version {version} has not each of {atoms} atoms once",
+                    plan,
+                    f"the numbers from 1 to {atoms} are expected",
+                )
 
     def _blanks(self, arguments: tuple[tree.Argument, ...]) -> None:
         for each in arguments:

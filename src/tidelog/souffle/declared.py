@@ -171,6 +171,16 @@ class _Declaring:
             number = parameters.get("n", "")
             if not number.isdigit():
                 self._report(Code.BAD_NUMBER, "`.limitsize` has no number", item.span, "`n` is expected: `(n=100)`")
+        if item.kind == "printsize":
+            first = self._made.given("printsize", item.name)[0]
+            if first is not item:
+                self._report(
+                    Code.REPEATED_NAME,
+                    f"the size of `{item.name}` is printed twice",
+                    item.span,
+                    "`.printsize` again",
+                    related=[(first.span, "`.printsize` first")],
+                )
         if item.kind == "input":
             others = [each for each in self._made.given("input", item.name) if each is not item]
             if others and self._made.directives.index(item) > self._made.directives.index(others[0]):

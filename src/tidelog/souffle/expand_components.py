@@ -28,6 +28,7 @@ def expand_components(program: tree.Program, diagnostics: list[Diagnostic]) -> t
     scope.components = expanding.declared(program.items, scope)
     items: list[tree.Item] = [item for item in program.items if not isinstance(item, tree.Component | tree.Instance)]
     _report_repeated(program.items, diagnostics)
+    _report_clashes(program.items, diagnostics)
     for item in program.items:
         if isinstance(item, tree.Instance):
             items += expanding.instance(item, scope, 0)
@@ -75,7 +76,6 @@ class _Found:
 class _Content:
     items: list[tree.Item]
     instances: list[tuple[tree.Instance, _Scope]]
-    overridable: set[str]
 
 
 class _Expanding:
@@ -127,7 +127,10 @@ class _Expanding:
                 return
         nested = {item.type.name for base in inherited for item in base.items if isinstance(item, tree.Component)}
         _report_repeated(component.items, self._diagnostics)
+        _report_clashes(component.items, self._diagnostics)
         opaque = any(base.name in parameters for base in component.bases)
+        if not opaque:
+            self._check_overrides(component, inherited)
         for item in component.items:
             if isinstance(item, tree.Instance):
                 name = item.type.name
@@ -138,6 +141,33 @@ class _Expanding:
                     self._check_parameters(item.type, found.component)
             elif isinstance(item, tree.Component):
                 self.check(item, own)
+
+    def _check_overrides(self, component: tree.Component, inherited: list[tree.Component]) -> None:
+        declared = {
+            item.name: "overridable" in item.qualifiers
+            for base in inherited
+            for item in base.items
+            if isinstance(item, tree.RelationDeclaration)
+        }
+        for item in component.items:
+            if not isinstance(item, tree.Override):
+                continue
+            if item.name not in declared:
+                self._report(
+                    Code.UNKNOWN_RELATION,
+                    f"no base declares the relation `{item.name}`",
+                    item,
+                    "overridden here",
+                    help=None,
+                )
+            elif not declared[item.name]:
+                self._report(
+                    Code.BAD_ATTRIBUTE,
+                    f"the relation `{item.name}` cannot be overridden",
+                    item,
+                    "overridden here",
+                    help="the base declares it with the qualifier `overridable`",
+                )
 
     def instance(self, item: tree.Instance, scope: _Scope, depth: int) -> list[tree.Item]:
         """Returns what an instance stands for."""
@@ -174,11 +204,11 @@ class _Expanding:
                 component.type,
                 "in a circle",
             )
-            return _Content([], [], set())
+            return _Content([], [])
         bound = dict(zip(component.type.parameters, arguments, strict=False))
         scope = _Scope({}, found.scope, bound)
         scope.components = self.declared(component.items, scope)
-        made = _Content([], [], set())
+        made = _Content([], [])
         overrides = [item for item in component.items if isinstance(item, tree.Override)]
         below = [*overridden, *(item.name for item in overrides)]
         nested: dict[str, _Found] = {}
@@ -193,7 +223,6 @@ class _Expanding:
             inherited = self._content(other, given, below, depth, seen | {id(component)})
             made.items += inherited.items
             made.instances += inherited.instances
-            made.overridable |= inherited.overridable
             inner = _Scope({}, other.scope, dict(zip(other.component.type.parameters, given, strict=False)))
             nested |= {
                 item.type.name: _Found(item, inner)
@@ -201,23 +230,6 @@ class _Expanding:
                 if isinstance(item, tree.Component)
             }
         scope.components = {**nested, **scope.components}
-        declared_here = {item.name for item in made.items if isinstance(item, tree.RelationDeclaration)}
-        for override in overrides:
-            if override.name not in declared_here:
-                self._report(
-                    Code.UNKNOWN_RELATION,
-                    f"no base declares the relation `{override.name}`",
-                    override,
-                    "overridden here",
-                )
-            elif override.name not in made.overridable:
-                self._report(
-                    Code.BAD_ATTRIBUTE,
-                    f"the relation `{override.name}` cannot be overridden",
-                    override,
-                    "overridden here",
-                    help="the base declares it with the qualifier `overridable`",
-                )
         for item in component.items:
             match item:
                 case tree.Component() | tree.Override():
@@ -225,8 +237,6 @@ class _Expanding:
                 case tree.Instance():
                     made.instances.append((_bound_instance(item, bound), scope))
                     continue
-                case tree.RelationDeclaration(name=name, qualifiers=qualifiers) if "overridable" in qualifiers:
-                    made.overridable.add(name)
                 case tree.Clause(heads=heads) if any(head.name in overridden for head in heads):
                     kept = tuple(head for head in heads if head.name not in overridden)
                     if not kept:
@@ -302,3 +312,31 @@ def _report_repeated(items: Iterable[tree.Item], diagnostics: list[Diagnostic]) 
                     )
                 )
             seen.setdefault(item.name, item)
+
+
+def _report_clashes(items: Iterable[tree.Item], diagnostics: list[Diagnostic]) -> None:
+    """Reports a name that two different things have: types, relations, components and instances share their names."""
+    seen: dict[str, tuple[str, tree.Node]] = {}
+    for item in items:
+        match item:
+            case tree.TypeDeclaration(name=name):
+                what = "type"
+            case tree.RelationDeclaration(name=name):
+                what = "relation"
+            case tree.Component(type=type_):
+                what, name = "component", type_.name
+            case tree.Instance(name=name):
+                what = "instance"
+            case _:
+                continue
+        earlier = seen.setdefault(name, (what, item))
+        if earlier[0] != what:
+            diagnostics.append(
+                diagnostic(
+                    Code.REPEATED_NAME,
+                    f"`{name}` is the name of a {earlier[0]} and of a {what}",
+                    item.type.span if isinstance(item, tree.Component) else item.span,
+                    f"a {what} here",
+                    related=[(earlier[1].span, f"a {earlier[0]} here")],
+                )
+            )

@@ -73,6 +73,7 @@ class Kinds:
         self._kind: dict[object, str] = {}
         self._where: dict[object, tree.Node] = {}
         self._open: list[tree.Record] = []
+        self._records: list[tree.Record | tree.Nil] = []
         self._numeric: list[tuple[tree.Functor, tree.Node]] = []
         self._broken = False
         for literal in rule.body:
@@ -82,6 +83,7 @@ class Kinds:
             self._atom(rule.better)
         self._settle()
         self._check_numeric()
+        self._check_records()
 
     def of(self, argument: tree.Argument) -> str:
         """Returns the kind of an argument."""
@@ -177,6 +179,9 @@ class Kinds:
                 for each in arguments:
                     self._argument(each)
                 self._open.append(found)
+                self._records.append(found)
+            case tree.Nil():
+                self._records.append(found)
             case tree.Branch(name, arguments):
                 for each in arguments:
                     self._argument(each)
@@ -278,6 +283,24 @@ class Kinds:
             types.records[name] = fields
             types.kinds[name] = name
         return name
+
+    def _check_records(self) -> None:
+        """Reports records that are wanted as something else, have other fields, or have no type at all."""
+        for node in self._records:
+            kind = self._kind.get(self._find(self._key(node)))
+            what = "`nil`" if isinstance(node, tree.Nil) else "a record"
+            if kind is None:
+                self._say(Code.UNKNOWN_TYPE_HERE, f"nothing says which type {what} has", node, "of any record type")
+            elif kind not in self._declared.types.records:
+                if not self._broken:
+                    self._say(Code.TYPE_MISMATCH, f"{what} is no `{kind}`", node, f"`{kind}` is wanted here")
+            elif isinstance(node, tree.Record) and len(node.arguments) != len(self._declared.types.records[kind]):
+                count = len(self._declared.types.records[kind])
+                message = f"a record of type `{kind}` has {count} fields, and not {len(node.arguments)}"
+                self._say(Code.WRONG_ARGUMENT_COUNT, message, node, f"{count} expected")
+
+    def _say(self, code: Code, message: str, node: tree.Node, label: str) -> None:
+        self._diagnostics.append(diagnostic(code, message, node.span, label))
 
     def _check_numeric(self) -> None:
         if self._broken:

@@ -49,6 +49,11 @@ def strata(rules: Sequence[terms.Planned], declared: Declared, diagnostics: list
                     f"{how} inside a recursion has no meaning",
                 )
             )
+    for rule in rules:
+        recursive = any(place[name] == place[rule.head] for step in rule.steps for name in terms.reads(step))
+        if recursive and any(isinstance(each, terms.Count) and not each.rounds for each in _terms(rule)):
+            message = f"a counter stands in a recursive clause of `{rule.head}`"
+            diagnostics.append(diagnostic(Code.WRONG_OPERAND, message, rule.span, "would count without end"))
     by_head: dict[str, list[terms.Planned]] = {}
     for rule in rules:
         by_head.setdefault(rule.head, []).append(rule)

@@ -45,6 +45,7 @@ class TypeTable:
 
     def is_part(self, name: str, of: str) -> bool:
         """Returns whether every value of a type is one of another."""
+        name, of = self.alias(name), self.alias(of)
         if name == of:
             return True
         members = self._members(of)
@@ -79,7 +80,7 @@ class TypeTable:
                 declaration = self.declarations.get(each)
                 each = None
                 if declaration is not None and declaration.form in ("subset", "alias"):
-                    each = declaration.types[0][0]
+                    each = self.alias(declaration.types[0][0])
             self.above[name] = frozenset(found)
         return self.above[name]
 
@@ -188,6 +189,9 @@ def _kind(item: tree.TypeDeclaration, table: TypeTable, diagnostics: list[Diagno
         declaration = table.declarations.get(name)
         if name in PRIMITIVES or (declaration is not None and declaration.form in ("record", "branches")):
             found.setdefault(name, span)
+            if item.form == "subset" and name in table.records:
+                message = f"subset type `{item.name}` is of the record type `{name}`"
+                _say(diagnostics, Code.TYPE_MISMATCH, message, span, "a record type has no subset types")
             if item.form == "union" and name not in PRIMITIVES:
                 message = f"union `{item.name}` has `{name}`, which is no number or symbol"
                 _say(diagnostics, Code.TYPE_MISMATCH, message, span, "records and tagged unions have no unions")
