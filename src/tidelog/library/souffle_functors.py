@@ -19,6 +19,21 @@ from tidelog.values.floats import double, single
 from tidelog.values.vec import Vec
 
 _WORD = 32
+_ESCAPED = re.compile(r"\\.|\[[^\]]*\]", re.DOTALL)
+_OPEN_BRACE = re.compile(r"\{(?![0-9]+(,[0-9]*)?\})")
+_CLASS = re.compile(r"\[:(\w+):\]")
+_CLASSES = {
+    "digit": "0-9",
+    "alpha": "a-zA-Z",
+    "alnum": "a-zA-Z0-9",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "space": r"\s",
+    "blank": r" \t",
+    "xdigit": "0-9a-fA-F",
+    "word": r"\w",
+    "punct": r"!-/:-@\[-`{-~",
+}
 _MOST_NUMBERS = 50_000_000
 _NUMBER = re.compile(r"\s*[+-]?(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)")
 _REAL = re.compile(
@@ -170,12 +185,25 @@ def matches(pattern: str, s: str) -> bool:
     return compiled is not None and compiled.fullmatch(s) is not None
 
 
+@extern
+def differs(pattern: str, s: str) -> bool:
+    compiled = _compiled(pattern)
+    return compiled is not None and compiled.fullmatch(s) is None
+
+
 @cache
 def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """Returns a regular expression of ECMAScript's form as one of Python; None for one that is wrong."""
+    if _OPEN_BRACE.search(_ESCAPED.sub("", pattern)):
+        return None
     try:
-        return re.compile(pattern, re.DOTALL)
+        return re.compile(_CLASS.sub(_class, pattern), re.DOTALL)
     except (re.error, RecursionError, OverflowError):
         return None
+
+
+def _class(found: re.Match[str]) -> str:
+    return _CLASSES.get(found[1], found[0])
 
 
 @extern

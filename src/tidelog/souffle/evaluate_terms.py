@@ -79,8 +79,10 @@ class TermEvaluation:
                 return bool(left > right)
             case ">=":
                 return bool(left >= right)
-            case "match" | "!match":
-                return functions.matches(left, right) is (test.operator == "match")
+            case "match":
+                return functions.matches(left, right)
+            case "!match":
+                return functions.differs(left, right)
             case _:
                 return (left in right) is (test.operator == "contains")
 

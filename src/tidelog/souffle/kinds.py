@@ -89,6 +89,11 @@ class Kinds:
         """Returns the kind of an argument."""
         return self._kind.get(self._find(self._key(argument)), "number")
 
+    def columns(self, relation: str) -> tuple[str, ...]:
+        """Returns the kinds of a relation's columns."""
+        attributes = self._declared.relations[relation].attributes
+        return tuple(self._declared.types.kind(each.type) or "number" for each in attributes)
+
     def is_known(self, argument: tree.Argument) -> bool:
         return self._find(self._key(argument)) in self._kind
 

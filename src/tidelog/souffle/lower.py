@@ -11,11 +11,12 @@ not bind a key, one more relation has the keys that are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tidelog.diagnostics.spans import Span
 from tidelog.souffle import terms
 from tidelog.souffle.lower_terms import TermLowering, again, cast_integer
+from tidelog.souffle.open_records import Opened, open_records
 from tidelog.syntax import ast
 
 _HALF = 32
@@ -23,12 +24,14 @@ _FOUND = "?found"
 
 
 class RuleLowering:
-    """Collects the `items` of Tidelog's program; `columns` are the kinds of each relation's columns."""
+    """Collects the `items` of Tidelog's program; `columns` are names and kinds of each declared relation's columns."""
 
-    def __init__(self, lowering: TermLowering) -> None:
+    def __init__(self, lowering: TermLowering, columns: Mapping[str, Sequence[tuple[str, str]]]) -> None:
         self._terms = lowering
+        self._columns = columns
         self.items: list[ast.Item] = []
         self._count = 0
+        self._opened: set[str] = set()
 
     def relation(self, name: str, columns: Sequence[tuple[str, str]], role: str, span: Span) -> None:
         """Declares a relation; its columns are names and kinds."""
@@ -40,7 +43,28 @@ class RuleLowering:
 
     def rule(self, rule: terms.Planned) -> None:
         """Adds a rule."""
-        self._rule(rule.head, rule.terms, rule.steps, rule.span)
+        steps, opened = open_records(rule.steps)
+        for each in opened:
+            self._open(each, rule.span)
+        self._rule(rule.head, rule.terms, steps, rule.span)
+
+    def _open(self, opened: Opened, span: Span) -> None:
+        """Declares a relation with a column taken apart, once, and the rule that derives it."""
+        if opened.name in self._opened:
+            return
+        self._opened.add(opened.name)
+        columns = self._columns[opened.relation]
+        kind = columns[opened.place][1]
+        kinds = self._terms.names.fields[kind, opened.branch]
+        parts = [(f"part{place}", each) for place, each in enumerate(kinds)]
+        self.relation(opened.name, [*columns, *parts], "", span)
+        whole = tuple(terms.Var(f"c{place}", each) for place, (_, each) in enumerate(columns))
+        fields = tuple(terms.Var(name, each) for name, each in parts)
+        steps = (
+            terms.Scan(opened.relation, whole, span),
+            terms.Unpack(whole[opened.place], opened.branch, fields, span),
+        )
+        self._rule(opened.name, (*whole, *fields), steps, span)
 
     def _rule(self, head: str, wanted: Sequence[terms.Term], steps: Sequence[terms.Step], span: Span) -> None:
         for body in self._bodies(steps, head):
@@ -175,7 +199,10 @@ class RuleLowering:
         """Adds the rule that aggregates a body by the keys."""
         span, kind = step.span, step.variable.kind
         value = self._fresh(kind)
-        for body in self._bodies(inner, name):
+        bodies = self._bodies(inner, name)
+        if len(bodies) > 1:
+            bodies = [self._gathered(name, bodies, inner, span)]
+        for body in bodies:
             function, target, result = self._target(step, kind)
             call = ast.Call(ast.Variable(function, span=again(span)), target, span=again(span))
             here = again(span)
@@ -184,6 +211,19 @@ class RuleLowering:
             aggregated = ast.RowAggregates(found, call, keys, span=again(span))
             head = self._atom(name, [self._terms.expression(key, span) for key in (*step.keys, value)], span)
             self.items.append(ast.Rule((head,), (*body, aggregated, self._set(value, result, span)), span=span))
+
+    def _gathered(
+        self, name: str, bodies: list[list[ast.Literal]], steps: Sequence[terms.Step], span: Span
+    ) -> list[ast.Literal]:
+        """Returns a body that reads all instances of several bodies, which are put into one relation first."""
+        columns = tuple(terms.bound_by(steps))
+        rows = f"{name}.rows"
+        kinds = [(f"c{place}", each.kind) for place, each in enumerate(columns)]
+        self.relation(rows, kinds, "", span)
+        for body in bodies:
+            head = self._atom(rows, [self._terms.expression(each, span) for each in columns], span)
+            self.items.append(ast.Rule((head,), tuple(body), span=span))
+        return self._literals(terms.Scan(rows, columns, span))
 
     def _target(self, step: terms.Fold, kind: str) -> tuple[str, tuple[ast.Expression, ...], ast.Expression]:
         """Returns the aggregate of Tidelog, what it is of, and what is made of its result."""

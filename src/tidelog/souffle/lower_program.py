@@ -46,7 +46,11 @@ class _Lowering:
     def __init__(self, ordered: Sequence[Stratum], declared: Declared, span: Span, bits: int) -> None:
         self._strata, self._declared, self._span, self._bits = ordered, declared, span, bits
         self._names, self._fields = _names(declared, bits)
-        self._rules = RuleLowering(TermLowering(self._names))
+        columns = {
+            name: [(each.name, declared.types.kinds[each.type]) for each in relation.attributes]
+            for name, relation in declared.relations.items()
+        }
+        self._rules = RuleLowering(TermLowering(self._names), columns)
         self._shapes = _shapes(declared.types, self._names, self._fields)
         self._transformers: dict[str, RecomputedStratum] = {}
         self._recomputed: dict[str, str] = {}
@@ -237,7 +241,12 @@ def _names(declared: Declared, bits: int) -> tuple[Names, dict[tuple[str, str], 
                     name = f"{branch}.{name}"
                 names.append(name)
             fields[kind, branch] = tuple(names)
-    return Names(types, constructors, bits), fields
+    kinds_of = {
+        (kind, branch): tuple(declared.types.kinds.get(each.type, "number") for each in attributes)
+        for kind in kinds
+        for branch, attributes in _constructors(kind, declared.types)
+    }
+    return Names(types, constructors, bits, kinds_of), fields
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -19,11 +19,12 @@ _WIDE = ("signed", 64)
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of types and constructors in Tidelog's program; `constructors` by type and branch."""
+    """The names of types and constructors in Tidelog's program; `constructors` by type and branch, `fields` their kinds."""
 
     types: Mapping[str, str]
     constructors: Mapping[tuple[str, str], str]
     bits: int
+    fields: Mapping[tuple[str, str], tuple[str, ...]]
 
     def family(self, kind: str) -> tuple[str, int]:
         """Returns the family and the width of an integer kind."""
@@ -94,8 +95,10 @@ class TermLowering:
         left, right = self.expression(test.left, span), self.expression(test.right, span)
         if test.operator in _COMPARISONS:
             return ast.Binary(_COMPARISONS[test.operator], left, right, span=again(span))
-        called = "matches" if test.operator.endswith("match") else "contains_text"
-        found = self.call(called, (left, right), span)
+        if test.operator.endswith("match"):
+            # A wrong regular expression neither matches nor differs.
+            return self.call("matches" if test.operator == "match" else "differs", (left, right), span)
+        found = self.call("contains_text", (left, right), span)
         return ast.Unary("not", found, span=again(span)) if test.operator.startswith("!") else found
 
     def call(self, function: str, arguments: tuple[ast.Expression, ...], span: Span) -> ast.Expression:

@@ -177,7 +177,10 @@ class _Planning:
         """Returns a scan with a variable for each column: rows that differ only there are counted apart."""
         if not isinstance(item, terms.Scan) or None not in item.terms:
             return item
-        made = tuple(self._variable("") if each is None else each for each in item.terms)
+        kinds = self._kinds.columns(item.relation)
+        made = tuple(
+            self._variable(kind) if each is None else each for each, kind in zip(item.terms, kinds, strict=True)
+        )
         return terms.Scan(item.relation, made, item.span)
 
     def _variable(self, kind: str) -> terms.Var:
@@ -441,20 +444,7 @@ def _mentioned(items: Iterable[_Item]) -> set[str]:
 
 def _kind_of(name: str, steps: Sequence[terms.Step]) -> str:
     """Returns the kind of a variable that planning has made."""
-    for step in steps:
-        match step:
-            case terms.Scan():
-                found = [each for each in step.terms if isinstance(each, terms.Var)]
-            case terms.Bind() | terms.Each() | terms.Fold():
-                found = [step.variable]
-            case terms.Unpack():
-                found = [each for each in step.fields if each is not None]
-            case _:
-                continue
-        for each in found:
-            if each.name == name:
-                return each.kind
-    return "number"
+    return next((each.kind for each in terms.bound_by(steps) if each.name == name), "number")
 
 
 def _cast(term: terms.Term, kind: str) -> terms.Term:

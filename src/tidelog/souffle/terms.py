@@ -6,6 +6,7 @@ A step either binds variables or decides whether the rule goes on; it reads only
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tidelog.diagnostics.spans import Span
@@ -163,3 +164,21 @@ def reads(step: Step) -> set[str]:
             return {name for each in step.steps for name in reads(each)}
         case _:
             return set()
+
+
+def bound_by(steps: Iterable[Step]) -> list[Var]:
+    """Returns the variables that steps bind, each once, in their order."""
+    found: dict[str, Var] = {}
+    for step in steps:
+        match step:
+            case Scan():
+                made = [each for each in step.terms if isinstance(each, Var)]
+            case Bind() | Each() | Fold():
+                made = [step.variable]
+            case Unpack():
+                made = [each for each in step.fields if each is not None]
+            case _:
+                continue
+        for each in made:
+            found.setdefault(each.name, each)
+    return [*found.values()]
