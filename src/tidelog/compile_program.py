@@ -135,7 +135,7 @@ def _compile_souffle(source: Source, search_path: SearchPath, options: Options) 
 def _read_souffle(source: Source, search_path: SearchPath, options: Options) -> SouffleProgram:
     from tidelog.souffle.front_end import read_souffle
 
-    return read_souffle(source, search_path, options.word_bits)
+    return read_souffle(source, search_path, options.word_bits, waits=options.waits_for_facts)
 
 
 def _typed_souffle(program: SouffleProgram, search_path: SearchPath) -> TypedProgram:

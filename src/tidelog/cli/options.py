@@ -118,7 +118,7 @@ def language(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_language(*arguments: Any, dialect: str | None, word_bits: str, **others: Any) -> Any:
-        return command(*arguments, language={"dialect": dialect, "word_bits": int(word_bits)}, **others)
+        return command(*arguments, language={"dialect": dialect or "", "word_bits": int(word_bits)}, **others)
 
     made: Callable[..., Any] = with_language
     for option in reversed(_LANGUAGE):

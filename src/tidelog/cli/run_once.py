@@ -15,7 +15,7 @@ from tidelog.cli.run_souffle import run_files
 from tidelog.cli.warnings import print_warnings
 from tidelog.database.database import Database
 from tidelog.database.locked_engine import declared
-from tidelog.database.program.program import Program, compile
+from tidelog.database.program.program import Program, compile_source, read_source
 from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
@@ -30,6 +30,7 @@ from tidelog.io.replace_file import writing
 from tidelog.io.rows import Batch
 from tidelog.io.write import write_batch
 from tidelog.rules.ir import Kind, Relation, Role
+from tidelog.rules.lower.program import Options
 from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation
 
 
@@ -68,11 +69,12 @@ def run_once(
     """Reads, evaluates, writes; nothing is written unless all of the facts are read and evaluated.
 
     With `skip_bad_rows`, rows that do not fit are skipped, and counted in a warning for each file. `opening` has
-    further options of `Program.open`, `language` those of `compile` that say what the text is written in.
+    further options of `Program.open`, `language` those of the compiler that say what the text is written in.
     """
     with Progress() as progress:
         progress.start("compile")
-        program = compile(path, externs=externs, search_path=modules, **(language or {}))
+        options = Options(externs or {}, **(language or {}), waits_for_facts=not (opening or {}).get("path"))
+        program = compile_source(read_source(path), modules, options)
         print_warnings(program.stages.typed)
         if program.stages.souffle is not None:
             database, written = run_files(program, facts, output, engine, opening or {}, progress)

@@ -13,6 +13,7 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.souffle import tree
 from tidelog.souffle.front_end import SouffleProgram
+from tidelog.souffle.lower_program import LOADED
 from tidelog.souffle.read_facts import read_facts
 from tidelog.souffle.value_text import ValueText
 from tidelog.souffle.write_results import write_results
@@ -24,6 +25,8 @@ def load_facts(program: SouffleProgram, database: Database, folder: Path) -> Non
     """Commits one transaction with the facts of every `.input`."""
     texts = text_of(program)
     with database.transaction() as tx:
+        if program.lowered.waits:
+            tx.insert(LOADED, [()])
         for directive in program.declared.directives:
             if directive.kind == "input":
                 rows = read_facts(directive, program.declared, texts, folder)

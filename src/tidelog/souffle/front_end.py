@@ -57,8 +57,13 @@ class SouffleProgram:
     warnings: tuple[Diagnostic, ...] = field(default=())
 
 
-def read_souffle(source: Source, search_path: SearchPath = (), bits: int = WORD_BITS) -> SouffleProgram:
-    """Returns the program of a text. Raises ProgramError with all errors of the first step that finds any."""
+def read_souffle(
+    source: Source, search_path: SearchPath = (), bits: int = WORD_BITS, *, waits: bool = False
+) -> SouffleProgram:
+    """Returns the program of a text. Raises ProgramError with all errors of the first step that finds any.
+
+    With `waits`, facts of the text count when `LOADED` has its row, if that can make a difference.
+    """
     parsed = parse(source, search_path, bits)
     diagnostics: list[Diagnostic] = []
     program = expand_components(parsed.program, diagnostics)
@@ -74,7 +79,7 @@ def read_souffle(source: Source, search_path: SearchPath = (), bits: int = WORD_
     _stop(diagnostics, parsed.sources)
     ordered = strata(planned, declared, diagnostics)
     _stop(diagnostics, parsed.sources)
-    lowered = lower_program(planned, ordered, declared, program.span, bits)
+    lowered = lower_program(ordered, declared, program.span, bits, waits=waits)
     return SouffleProgram(
         lowered.tree, declared, parsed.sources, lowered.transformers, lowered.recomputed, lowered.facts, lowered, bits
     )

@@ -7,7 +7,7 @@ and the derived ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidelog.diagnostics.spans import Span
 from tidelog.souffle import terms, tree
@@ -23,6 +23,7 @@ from tidelog.values.structs import Shape
 
 _LIBRARY = "souffle_functors"
 _ALWAYS = ".always"
+LOADED = ".loaded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +34,30 @@ class Lowered:
     facts: Mapping[str, str]
     shapes: Shapes
     order: tuple[str, ...]
+    waits: bool
 
 
 def lower_program(
-    rules: Sequence[terms.Planned], ordered: Sequence[Stratum], declared: Declared, span: Span, bits: int
+    ordered: Sequence[Stratum], declared: Declared, span: Span, bits: int, *, waits: bool = False
 ) -> Lowered:
-    """Returns Tidelog's program."""
-    return _Lowering(ordered, declared, span, bits).run()
+    """Returns Tidelog's program.
+
+    With `waits`, facts of the text count when `LOADED` has its row: before that, files are not read yet, and a
+    recursion that a negated atom ends might have no end.
+    """
+    strict = any(
+        isinstance(step, terms.Absent | terms.Fold)
+        for stratum in ordered
+        for rule in stratum.rules
+        for step in rule.steps
+    )
+    has_input = any(each.kind == "input" for each in declared.directives)
+    return _Lowering(ordered, declared, span, bits, waits=waits and strict and has_input).run()
 
 
 class _Lowering:
-    def __init__(self, ordered: Sequence[Stratum], declared: Declared, span: Span, bits: int) -> None:
+    def __init__(self, ordered: Sequence[Stratum], declared: Declared, span: Span, bits: int, *, waits: bool) -> None:
+        self._waits = waits
         self._strata, self._declared, self._span, self._bits = ordered, declared, span, bits
         self._names, self._fields = _names(declared, bits)
         columns = {
@@ -68,18 +82,26 @@ class _Lowering:
             if "inline" in relation.qualifiers and name not in derived:
                 continue
             self._relation(name, relation, name in derived or name in special)
+        if self._waits:
+            self._rules.relation(LOADED, (), "input", self._span)
         if special:
             self._rules.relation(_ALWAYS, (), "", self._span)
-            self._rules.rule(terms.Planned(_ALWAYS, (), (), self._span))
+            self._rules.rule(self._fact(terms.Planned(_ALWAYS, (), (), self._span)))
         for stratum in self._strata:
             if stratum.why:
                 self._recompute(stratum)
             else:
                 for rule in stratum.rules:
-                    self._rules.rule(rule)
+                    self._rules.rule(self._fact(rule))
         whole = ast.Program(tuple(items), span=self._span)
         order = tuple(name for stratum in self._strata for name in sorted(stratum.relations))
-        return Lowered(whole, self._transformers, self._recomputed, self._facts, self._shapes, order)
+        return Lowered(whole, self._transformers, self._recomputed, self._facts, self._shapes, order, self._waits)
+
+    def _fact(self, rule: terms.Planned) -> terms.Planned:
+        """Returns a rule; one that reads nothing waits, if facts have to."""
+        if not self._waits or any(isinstance(step, terms.Scan) for step in rule.steps):
+            return rule
+        return replace(rule, steps=(terms.Scan(LOADED, (), rule.span), *rule.steps))
 
     # Declarations
 

@@ -19,7 +19,10 @@ _WIDE = ("signed", 64)
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of types and constructors in Tidelog's program; `constructors` by type and branch, `fields` their kinds."""
+    """The names of types and constructors in Tidelog's program.
+
+    `constructors` are by type and branch; `fields` are the kinds of their fields.
+    """
 
     types: Mapping[str, str]
     constructors: Mapping[tuple[str, str], str]
