@@ -90,6 +90,8 @@ def test_the_parameters_of_the_entry_points_are_these() -> None:
         "keep_duplicates",
         "output_internal",
         "overflow",
+        "dialect",
+        "word_bits",
     ]
     assert list(inspect.signature(tidelog.Program.open).parameters) == [
         "self",

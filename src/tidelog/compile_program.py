@@ -13,15 +13,18 @@
 | weights | marks the relations whose rows need a weight |
 | group_warnings | drops the warnings about groups whose recursion turned out to be monotone |
 
+A text in Soufflé's language takes another first pass, `souffle.front_end`: text → syntax tree, and Python functions for
+strata that have no incremental form.
+
 Each module shows its pass on an example. `tidelog show --stage` prints the program after parse (`ast`), after check
 (`types`) and after the last pass (`rules`, `strata`). Engines plan joins (`plan`) at run time, from statistics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from tidelog.check.check import check
 from tidelog.check.names.modules import SearchPath
@@ -37,8 +40,12 @@ from tidelog.rules.analysis.weights import weights
 from tidelog.rules.ir import RuleProgram
 from tidelog.rules.lower.program import Options, lower_program
 from tidelog.rules.stratify import stratify
+from tidelog.souffle.dialect import SOUFFLE, dialect_of
 from tidelog.syntax import ast
 from tidelog.syntax.parse import parse
+
+if TYPE_CHECKING:
+    from tidelog.souffle.front_end import SouffleProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +77,32 @@ PASSES = (
 
 @dataclass(frozen=True, slots=True)
 class CompiledProgram:
-    """A program without errors: its syntax tree, its typed form and its flat rules."""
+    """A program without errors: its syntax tree, its typed form and its flat rules.
+
+    `souffle` is what a text in Soufflé's language says beyond them: files and their formats.
+    """
 
     ast: ast.Program
     typed: TypedProgram
     rules: RuleProgram
+    souffle: SouffleProgram | None = None
 
 
-def check_source(source: Source, search_path: SearchPath = ()) -> TypedProgram:
+def check_source(source: Source, search_path: SearchPath = (), options: Options | None = None) -> TypedProgram:
     """Returns the typed program, whether an engine can run it or not. Raises ProgramError with all errors of a pass.
 
     Modules are looked for beside the source, then on the search path, then in the library.
     """
+    options = options or Options()
     with collector_paused():
+        if language_of(source, options) == SOUFFLE:
+            return warnings_of_typed(_typed_souffle(_read_souffle(source, search_path, options), search_path))
         return warnings_of_typed(check(parse(source), search_path))
+
+
+def language_of(source: Source, options: Options) -> str:
+    """Returns the dialect that a text is read in."""
+    return options.dialect or dialect_of(source.text)
 
 
 def compile_typed(typed: TypedProgram, options: Options) -> RuleProgram:
@@ -95,9 +114,35 @@ def compile_typed(typed: TypedProgram, options: Options) -> RuleProgram:
 def compile_program(source: Source, search_path: SearchPath = (), options: Options | None = None) -> CompiledProgram:
     """Runs all passes. Raises ProgramError with all errors of the first pass that has any, UsageError when an extern
     function that a rule needs has no Python function."""
+    options = options or Options()
     with collector_paused():
-        forms = _run(PASSES, source=source, search_path=search_path, options=options or Options())
+        if language_of(source, options) == SOUFFLE:
+            return _compile_souffle(source, search_path, options)
+        forms = _run(PASSES, source=source, search_path=search_path, options=options)
     return CompiledProgram(forms["ast"], forms["typed"], forms["rules"])
+
+
+def _compile_souffle(source: Source, search_path: SearchPath, options: Options) -> CompiledProgram:
+    program = _read_souffle(source, search_path, options)
+    for transformer in program.transformers.values():
+        transformer.functors.update(options.externs)
+    options = replace(options, externs={**options.externs, **program.transformers})
+    typed = _typed_souffle(program, search_path)
+    forms = _run(PASSES[2:], typed=typed, options=options)
+    return CompiledProgram(program.tree, forms["typed"], forms["rules"], program)
+
+
+def _read_souffle(source: Source, search_path: SearchPath, options: Options) -> SouffleProgram:
+    from tidelog.souffle.front_end import read_souffle
+
+    return read_souffle(source, search_path, options.word_bits, waits=options.waits_for_facts)
+
+
+def _typed_souffle(program: SouffleProgram, search_path: SearchPath) -> TypedProgram:
+    """Returns the typed program, with the included files among its sources."""
+    typed = check(program.tree, () if isinstance(search_path, Mapping) else search_path)
+    included = {f"include:{source.name}": source for source in program.sources[1:]}
+    return replace(typed, sources={**typed.sources, **included})
 
 
 def _run(passes: Sequence[Pass], **forms: Any) -> dict[str, Any]:

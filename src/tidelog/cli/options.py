@@ -98,6 +98,34 @@ plans = click.option(
     " or frames; with `--engine auto` also driver. May be given several times.",
 )
 
+_LANGUAGE = (
+    click.option(
+        "--dialect",
+        type=click.Choice(("tidelog", "souffle")),
+        help="The language of the program. Default: recognised by its text.",
+    ),
+    click.option(
+        "--word-bits",
+        type=click.Choice(("32", "64")),
+        default="32",
+        help="Bits of numbers in Soufflé's language.  [default: 32]",
+    ),
+)
+
+
+def language(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options that say which language a program is in; they reach the command as one dictionary."""
+
+    @wraps(command)
+    def with_language(*arguments: Any, dialect: str | None, word_bits: str, **others: Any) -> Any:
+        return command(*arguments, language={"dialect": dialect or "", "word_bits": int(word_bits)}, **others)
+
+    made: Callable[..., Any] = with_language
+    for option in reversed(_LANGUAGE):
+        made = option(made)
+    return made
+
+
 _OPENING = (
     click.option(
         "--strategy",

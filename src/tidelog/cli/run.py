@@ -44,6 +44,7 @@ from tidelog.cli.externs import externs_option, load_externs
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
 @options.opening
+@options.language
 @options.modules
 @externs_option
 @options.debug
@@ -60,6 +61,7 @@ def run(
     modules: tuple[Path, ...],
     externs_file: Path | None,
     opening: dict[str, Any],
+    language: dict[str, Any],
 ) -> None:
     """Runs a program once: reads facts, derives everything, writes the output relations.
 
@@ -70,6 +72,9 @@ def run(
     A CSV or TSV file may start with a line of column names, in any order; otherwise its columns are those of the
     relation. Cells that are not numbers, text or Booleans are JSON, as in JSON Lines. Without -F, the only facts are
     those in the program's text. Without -D, nothing is written. With --db, the facts are added to a durable database.
+
+    A program in Soufflé's language says itself what is read, written and printed: -F and -D are the folders, by default
+    the current one, and `-D -` prints everything.
 
     \b
     Example:
@@ -92,8 +97,9 @@ def run(
         modules=modules,
         externs=externs,
         opening={**opening, "plans": plans, "path": directory},
+        language=language,
     )
     if as_json:
         print_json(summary)
-    else:
+    elif not summary.quiet:
         print_table(summary)

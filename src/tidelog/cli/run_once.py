@@ -11,10 +11,11 @@ from typing import Any
 import click
 
 from tidelog.cli.progress import Progress
+from tidelog.cli.run_souffle import run_files
 from tidelog.cli.warnings import print_warnings
 from tidelog.database.database import Database
 from tidelog.database.locked_engine import declared
-from tidelog.database.program.program import Program, compile
+from tidelog.database.program.program import Program, compile_source, read_source
 from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
@@ -29,6 +30,7 @@ from tidelog.io.replace_file import writing
 from tidelog.io.rows import Batch
 from tidelog.io.write import write_batch
 from tidelog.rules.ir import Kind, Relation, Role
+from tidelog.rules.lower.program import Options
 from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation
 
 
@@ -36,7 +38,8 @@ from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation
 class Summary:
     """The result of a run. `rows`, `files` and `skipped` are by relation; `seconds` by phase, in order.
 
-    `skipped` counts the rows of each file that did not fit; it is empty unless bad rows may be skipped.
+    `skipped` counts the rows of each file that did not fit; it is empty unless bad rows may be skipped. A `quiet` one
+    is of a program that says itself what is printed.
     """
 
     program: str
@@ -47,6 +50,7 @@ class Summary:
     report: EpochReport
     seconds: Mapping[str, float]
     skipped: Mapping[str, int]
+    quiet: bool = False
 
 
 def run_once(
@@ -60,16 +64,24 @@ def run_once(
     modules: Sequence[Path] = (),
     externs: Mapping[str, Callable[..., Any]] | None = None,
     opening: Mapping[str, Any] | None = None,
+    language: Mapping[str, Any] | None = None,
 ) -> Summary:
     """Reads, evaluates, writes; nothing is written unless all of the facts are read and evaluated.
 
     With `skip_bad_rows`, rows that do not fit are skipped, and counted in a warning for each file. `opening` has
-    further options of `Program.open`.
+    further options of `Program.open`, `language` those of the compiler that say what the text is written in.
     """
     with Progress() as progress:
         progress.start("compile")
-        program = compile(path, externs=externs, search_path=modules)
+        options = Options(externs or {}, **(language or {}), waits_for_facts=not (opening or {}).get("path"))
+        program = compile_source(read_source(path), modules, options)
         print_warnings(program.stages.typed)
+        if program.stages.souffle is not None:
+            database, written = run_files(program, facts, output, engine, opening or {}, progress)
+            with database:
+                relations, report = declared(program.stages.rules), database.report
+                rows = {name: report.rows[name] for name in relations}
+            return Summary(str(path), engine, relations, rows, written, report, progress.seconds, {}, quiet=True)
         inputs = declared(program.stages.rules, Role.INPUT)
         files = find_files(facts, inputs)
         if output is not None:

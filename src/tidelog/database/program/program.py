@@ -20,6 +20,7 @@ from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.rules.lower.checked_arithmetic import WAYS
 from tidelog.rules.lower.program import Options
 from tidelog.rules.rule_changes.rule_set import Know, RuleSet
+from tidelog.souffle.dialect import DIALECTS
 
 if TYPE_CHECKING:
     from tidelog.database.database import Database
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tidelog.database.storage.migration.plan import MigrationPlan
 
 ENGINES = ("local", "spark", "auto")
+_WORD_BITS = (32, 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,8 @@ def compile(
     keep_duplicates: bool = False,
     output_internal: bool = False,
     overflow: str = "wrap",
+    dialect: str | None = None,
+    word_bits: int = 32,
 ) -> Program:
     """Checks a program. A path object, or a one-line string that ends in `.dl`, is a file; other strings are text.
 
@@ -202,6 +206,9 @@ def compile(
     beside the file and on the search path. With `keep_duplicates`, groups have one value per instance of the body
     before them; with `output_internal`, the changes of internal relations are reported, too. With `overflow="error"`,
     an integer that does not fit into its type ends the epoch, instead of wrapping around.
+
+    A program in Soufflé's language is recognised by its text; `dialect` is `"souffle"` or `"tidelog"` where that is not
+    enough. Its numbers have 32 bits, or 64 with `word_bits`; included files are looked for on the search path, too.
 
     Raises ProgramError with all diagnostics, UsageError when the file cannot be read or a function is missing.
 
@@ -214,7 +221,16 @@ def compile(
         raise UsageError(
             f"`overflow` is {overflow!r}; it must be one of {', '.join(map(repr, WAYS))}", code=Code.UNKNOWN_ENGINE
         )
-    return compile_source(source, modules, Options(externs or {}, keep_duplicates, output_internal, overflow=overflow))
+    options = Options(
+        externs or {},
+        keep_duplicates,
+        output_internal,
+        overflow=overflow,
+        dialect=dialect or "",
+        word_bits=word_bits,
+    )
+    _check_dialect(options)
+    return compile_source(source, modules, options)
 
 
 def compile_source(source: Source, modules: SearchPath, options: Options) -> Program:
@@ -227,6 +243,18 @@ def compile_source(source: Source, modules: SearchPath, options: Options) -> Pro
     stages = compile_program(source, modules, replace(options, externs=fitted.functions))
     fitted.know(stages.typed.functions, stages.rules.functions.definitions)
     return Program(source.name, stages, options, fitted.know)
+
+
+def _check_dialect(options: Options) -> None:
+    """Raises UsageError for an unknown dialect, or numbers of another size."""
+    if options.dialect and options.dialect not in DIALECTS:
+        raise UsageError(
+            f"there is no dialect {options.dialect!r}",
+            code=Code.UNREADABLE_PROGRAM,
+            help=f"the dialects are {' and '.join(map(repr, DIALECTS))}",
+        )
+    if options.word_bits not in _WORD_BITS:
+        raise UsageError(f"`word_bits` is {options.word_bits!r}; it is 32 or 64", code=Code.UNREADABLE_PROGRAM)
 
 
 def read_source(path_or_text: str | os.PathLike[str]) -> Source:

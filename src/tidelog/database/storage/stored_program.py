@@ -36,6 +36,8 @@ class StoredProgram:
     layout: int = FIRST_LAYOUT  # earlier versions did not store it
     identity: str = ""
     overflow: str = WRAP
+    dialect: str = ""
+    word_bits: int = 32
 
     @staticmethod
     def of(program: Program) -> StoredProgram:
@@ -44,7 +46,14 @@ class StoredProgram:
         names = {module: source.name for module, source in sources.items()}
         options = program._options
         return StoredProgram(
-            texts, names, options.keep_duplicates, options.output_internal, options.layout, overflow=options.overflow
+            texts,
+            names,
+            options.keep_duplicates,
+            options.output_internal,
+            options.layout,
+            dialect=options.dialect,
+            word_bits=options.word_bits,
+            overflow=options.overflow,
         )
 
     @staticmethod
@@ -52,13 +61,12 @@ class StoredProgram:
         return StoredProgram(**document)
 
     def document(self) -> dict[str, Any]:
-        """Returns the program as a JSON object."""
-        document = asdict(self)
-        if not self.identity:
-            del document["identity"]
-        if self.overflow == WRAP:  # earlier versions do not know it
-            del document["overflow"]
-        return document
+        """Returns the program as a JSON object; what earlier versions did not know is there only if it is said."""
+        made = asdict(self)
+        for name, usual in (("identity", ""), ("overflow", WRAP), ("dialect", ""), ("word_bits", 32)):
+            if made[name] == usual:
+                del made[name]
+        return made
 
     @property
     def digest(self) -> str:
@@ -76,7 +84,15 @@ class StoredProgram:
         """Compiles the stored texts. Raises UsageError where a function is missing."""
         modules = {module: Source(self.names[module], text) for module, text in self.texts.items()}
         main = modules.pop("")
-        options = Options(externs, self.keep_duplicates, self.output_internal, self.layout, self.overflow)
+        options = Options(
+            externs,
+            self.keep_duplicates,
+            self.output_internal,
+            self.layout,
+            self.overflow,
+            self.dialect,
+            self.word_bits,
+        )
         return compile_source(main, modules, options)
 
     def compiled_alike(self, given: StoredProgram) -> bool:
@@ -121,6 +137,8 @@ def read_stored_program(journal: Journal) -> StoredProgram:
         or type(found.get("layout", FIRST_LAYOUT)) is not int
         or type(found.get("identity", "")) is not str
         or found.get("overflow", WRAP) not in WAYS
+        or type(found.get("dialect", "")) is not str
+        or type(found.get("word_bits", 32)) is not int
     ):
         raise damaged(journal.directory, "its program is not one that Tidelog writes")
     return StoredProgram.of_document(found)

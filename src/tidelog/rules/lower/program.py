@@ -56,6 +56,9 @@ class Options:
     has one value for each instance of the body before it. With `output_internal` internal relations are outputs.
     `layout` says which columns hidden relations have; a stored database keeps that of the version that made it.
     With `overflow="error"` integers that do not fit end the epoch; otherwise they wrap.
+    `dialect` is the language of the text, which is recognised where it is empty; `word_bits` is the size of numbers in
+    Soufflé's language. `waits_for_facts`: the facts of such a text count from the first transaction on, and not before,
+    as in a batch run that reads all files first.
     """
 
     externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -63,6 +66,9 @@ class Options:
     output_internal: bool = False
     layout: int = LAYOUT
     overflow: str = WRAP
+    dialect: str = ""
+    word_bits: int = 32
+    waits_for_facts: bool = False
 
 
 def lower_program(source: program.TypedProgram, options: Options, *, to_run: bool = True) -> ir.RuleProgram:

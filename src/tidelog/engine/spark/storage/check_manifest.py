@@ -8,6 +8,15 @@ from typing import Any
 
 _FILE = re.compile(r"epoch-\d{1,18}/[^/\0]{1,300}(/[^/\0]{1,300})?")
 _LARGEST = (1 << 62) - 1
+_OPTIONS = {
+    "keep_duplicates": bool,
+    "output_internal": bool,
+    "layout": int,
+    "identity": str,
+    "overflow": str,
+    "dialect": str,
+    "word_bits": int,
+}
 
 
 class ShapeError(ValueError):
@@ -44,10 +53,9 @@ def _program(value: Any) -> None:
         _texts(program["texts"], "basis/program/texts")
         _texts(program["names"], "basis/program/names")
         _need(program["texts"].keys() == program["names"].keys() and "" in program["texts"], "basis/program/names")
-        for name, kind in (("keep_duplicates", bool), ("output_internal", bool), ("layout", int), ("identity", str)):
+        for name, kind in _OPTIONS.items():
             _need(name not in program or type(program[name]) is kind, f"basis/program/{name}")
-        known = {"texts", "names", "keep_duplicates", "output_internal", "layout", "identity"}
-        _need(program.keys() <= known, "basis/program")
+        _need(program.keys() <= {"texts", "names", *_OPTIONS}, "basis/program")
 
 
 def _layer(value: Any) -> None:

@@ -1,0 +1,130 @@
+"""Planned rules → strata, the cycles through negation and aggregates, and the strata that have to be recomputed.
+
+A stratum is recomputed as a whole if it has a choice, a subsumptive clause, `autoinc()`, a limit on its size, an
+equivalence relation, or an aggregate whose keys only the recursion itself knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.report import Diagnostic, diagnostic
+from tidelog.diagnostics.spans import Span
+from tidelog.souffle import terms
+from tidelog.souffle.declared import Declared
+from tidelog.strong_components import strong_components
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Relations that need each other, and the rules that derive them; `why` it is recomputed, or nothing."""
+
+    relations: tuple[str, ...]
+    rules: tuple[terms.Planned, ...]
+    why: str = ""
+
+
+def strata(rules: Sequence[terms.Planned], declared: Declared, diagnostics: list[Diagnostic]) -> tuple[Stratum, ...]:
+    """Returns the strata, in order; reports cycles through negation and aggregates."""
+    graph: dict[str, list[str]] = {name: [] for name in declared.relations}
+    strict: dict[tuple[str, str], tuple[Span, str]] = {}
+    for rule in rules:
+        for step in rule.steps:
+            for name, how in _reads(step):
+                graph[rule.head].append(name)
+                if how:
+                    strict.setdefault((rule.head, name), (step.span, how))
+    found = [*strong_components(graph)]
+    place = {name: number for number, members in enumerate(found) for name in members}
+    for (head, name), (span, how) in strict.items():
+        if place[head] == place[name]:
+            circle = " and ".join(f"`{each}`" for each in sorted({head, name}))
+            diagnostics.append(
+                diagnostic(
+                    Code.NEGATIVE_CYCLE,
+                    f"{circle} {'needs itself' if head == name else 'need each other'} through {how}",
+                    span,
+                    f"{how} inside a recursion has no meaning",
+                )
+            )
+    for rule in rules:
+        recursive = any(place[name] == place[rule.head] for step in rule.steps for name in terms.reads(step))
+        if recursive and any(isinstance(each, terms.Count) and not each.rounds for each in _terms(rule)):
+            message = f"a counter stands in a recursive clause of `{rule.head}`"
+            diagnostics.append(diagnostic(Code.WRONG_OPERAND, message, rule.span, "would count without end"))
+    by_head: dict[str, list[terms.Planned]] = {}
+    for rule in rules:
+        by_head.setdefault(rule.head, []).append(rule)
+    made = []
+    for members in found:
+        own = tuple(rule for name in members for rule in by_head.get(name, ()))
+        made.append(Stratum(tuple(members), own, _why(members, own, declared, graph)))
+    return tuple(made)
+
+
+def _reads(step: terms.Step) -> Iterable[tuple[str, str]]:
+    """Yields the relations that a step reads, with the word for what must come first."""
+    match step:
+        case terms.Scan(relation):
+            yield relation, ""
+        case terms.Absent(relation):
+            yield relation, "negation"
+        case terms.Fold():
+            for inner in step.steps:
+                yield from ((name, "an aggregate") for name, _ in _reads(inner))
+        case _:
+            pass
+
+
+def _why(
+    members: Sequence[str], rules: Sequence[terms.Planned], declared: Declared, graph: Mapping[str, Sequence[str]]
+) -> str:
+    own = set(members)
+    recursive = any(name in own for member in members for name in graph[member])
+    for name in members:
+        relation = declared.relations[name]
+        if relation.dependencies:
+            return "choice-domain"
+        if "eqrel" in relation.qualifiers:
+            return "eqrel"
+        if recursive and declared.given("limitsize", name):
+            return "limitsize"
+    if any(rule.better is not None for rule in rules):
+        return "subsumption"
+    for rule in rules:
+        if any(isinstance(each, terms.Count) for each in _terms(rule)):
+            return "autoinc"
+        if any(step.function.startswith("@@") for step in rule.steps if isinstance(step, terms.Fold)):
+            return "a functor as an aggregate"
+        asks = any(isinstance(step, terms.Fold) and step.free is None for step in rule.steps)
+        if asks and any(name in own for step in rule.steps for name in terms.reads(step)):
+            return "an aggregate whose keys come from the recursion"
+    return ""
+
+
+def _terms(rule: terms.Planned) -> Iterable[terms.Term]:
+    waiting: list[terms.Term] = [*rule.terms]
+    steps = [*rule.steps]
+    while steps:
+        step = steps.pop()
+        match step:
+            case terms.Bind(_, value):
+                waiting.append(value)
+            case terms.Test(_, left, right):
+                waiting += [left, right]
+            case terms.Absent(_, wanted):
+                waiting += [each for each in wanted if each is not None]
+            case terms.Each(_, bounds):
+                waiting += bounds
+            case terms.Fold():
+                steps += step.steps
+                waiting += [] if step.target is None else [step.target]
+            case _:
+                pass
+    while waiting:
+        term = waiting.pop()
+        yield term
+        if isinstance(term, terms.Op | terms.Make):
+            waiting += term.arguments
