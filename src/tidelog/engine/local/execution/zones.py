@@ -154,11 +154,20 @@ def _along_curve(columns: list[Words], lengths: Words) -> Words:
     curve: Words = np.zeros(len(bucket), dtype=np.int64)
     for number, words in enumerate(columns):
         rank: Words = np.empty(len(bucket), dtype=np.int64)
-        rank[np.lexsort((words, bucket))] = np.arange(len(bucket))
+        rank[_order_within(bucket, words)] = np.arange(len(bucket))
         rank = ((rank - first) << bits) // length
         for bit in range(bits):
             curve |= ((rank >> bit) & 1) << (bit * len(columns) + number)
-    return np.lexsort((curve, bucket))
+    return _order_within(bucket, curve)
+
+
+def _order_within(bucket: Words, words: Words) -> Words:
+    """Returns the order of rows by bucket, and in each by words. One number for both sorts faster than two."""
+    least = int(words.min())
+    span = int(words.max()) - least + 1
+    if (int(bucket[-1]) + 1) * span < 1 << 62:
+        return np.argsort(bucket * span + (words - least))
+    return np.lexsort((words, bucket))
 
 
 def _level_sizes(places: int) -> list[int]:
