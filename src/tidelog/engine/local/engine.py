@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Lock
 from time import perf_counter
 from typing import Any
@@ -115,6 +116,7 @@ class LocalEngine:
         self._wanted: set[tuple[Store, tuple[int, ...]]] = set()
         self._rules: RuleSet | None = None
         self._found_reads: LocalReads | None = None
+        self._views: WeakSet[LocalReads] = WeakSet()
         self._publish()
 
     @property
@@ -292,6 +294,7 @@ class LocalEngine:
                 self._values,
                 self,
             )
+            self._views.add(found)
         return found
 
     def _publish(self) -> None:
@@ -299,6 +302,9 @@ class LocalEngine:
         runtime = self._runtime
         self._published, self._published_rules = runtime, self._rules
         self._committed = {number: self._catalog.stores[number] for number in runtime.numbers.values()}
+        for store in self._committed.values():
+            if not store.versions.is_published:
+                store.versions.publish(store)
         self._found_reads = None
 
     @contextmanager
@@ -352,7 +358,16 @@ class LocalEngine:
 
     def profile(self) -> Profile:
         """Returns the costs of the epochs and the size of the state."""
-        return self._runtime.profiler.profile(self.epoch, self._catalog, self._runtime.numbers)
+        found = self._runtime.profiler.profile(self.epoch, self._catalog, self._runtime.numbers)
+        return replace(found, pinned_bytes=self._pinned_bytes())
+
+    def _pinned_bytes(self) -> int:
+        """Returns the bytes that only readers of earlier commits need, and those of copies for queries."""
+        current = {*map(id, self._committed.values())}
+        views = list(self._views)
+        held = {id(store): store for view in views for store in view.stores() if id(store) not in current}
+        copied = sum(view.copied_bytes() for view in views)
+        return self._catalog.pins.kept_bytes() + copied + sum(store.memory() for store in held.values())
 
     def cancel(self) -> bool:
         """Cancels the epoch that runs in another thread; False if none runs, or it is being committed."""

@@ -6,7 +6,7 @@ keep what it needs (`storage.versions`), a Bootstrap leaves the old stores to it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import Any
 
@@ -114,11 +114,14 @@ class LocalReads:
             found = self._at.setdefault(relation, StoreAt(self._stores[self._runtime.numbers[relation]], self._commit))
         return found
 
-    def own_bytes(self, committed: Mapping[int, Store]) -> int:
-        """Returns the bytes of stores that only readers of earlier commits have, and of copies for queries."""
-        replaced = [store for number, store in self._stores.items() if committed.get(number) is not store]
+    def stores(self) -> Iterable[Store]:
+        """Returns the stores of the commit."""
+        return self._stores.values()
+
+    def copied_bytes(self) -> int:
+        """Returns the bytes of copies for queries."""
         queries = self._queries
-        return sum(store.memory() for store in replaced) + (0 if queries is None else queries.bytes())
+        return 0 if queries is None else queries.bytes()
 
     @property
     def _view(self) -> CommittedView:
