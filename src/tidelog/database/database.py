@@ -17,12 +17,13 @@ from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Engine, EpochReport
-from tidelog.maintain.limits import not_negative
+from tidelog.maintain.limits import not_negative, positive_whole
 from tidelog.rules.ir import RuleProgram
 
 if TYPE_CHECKING:
     from tidelog.database.queries.snapshot import Snapshot
     from tidelog.database.storage.migration.plan import MigrationPlan
+    from tidelog.database.transactions.change_stream import ChangeStream
     from tidelog.maintain.profile import Profile
     from tidelog.rules.rule_changes.rule_set import RuleSet
 
@@ -108,6 +109,21 @@ class Database(Readable):
                 help=f'pass a function of the delta: `db.on_change("{relation}", lambda delta: print(delta.inserted))`',
             )
         return self._locked.listeners.add(relation, callback)
+
+    def changes(self, relation: str, *, buffer: int = 64, when_full: str = "merge") -> ChangeStream:
+        """Returns the deltas of an output relation as an asynchronous iterator, from the next commit on.
+
+            async for delta in db.changes("Reach"):
+                print(delta.inserted, delta.deleted)
+
+        Commits do not wait for the consumer: `buffer` deltas wait for it. When they are as many, the next one is merged
+        with the last (`when_full="merge"`), or the iteration ends with EvaluationError (`"error"`). It ends when the
+        database is closed, or with `aclose()`. Raises UsageError if `relation` is not an output.
+        """
+        from tidelog.database.transactions.change_stream import ChangeStream
+
+        self._locked.check_has_changes(relation)
+        return ChangeStream(self._locked, self._locked.outputs[relation], positive_whole("buffer", buffer), when_full)
 
     def refresh(self) -> None:
         """Brings a read-only database to its writer's last commit; does nothing for the writer itself."""

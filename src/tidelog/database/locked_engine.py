@@ -296,6 +296,7 @@ class LockedEngine:
             self._given = {}
             if engine is not None:
                 engine.close()
+        self.listeners.end()
 
 
 class RunningQuery:
