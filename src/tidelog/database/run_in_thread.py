@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -12,6 +11,8 @@ Result = TypeVar("Result")
 
 async def run_in_thread(call: Callable[[], Result], cancel: Callable[[], Any]) -> Result:
     """Returns the result of `call`. If this task is cancelled, calls `cancel` and waits until the call has ended."""
+    import asyncio
+
     loop = asyncio.get_running_loop()
     future = loop.run_in_executor(None, call)
     try:

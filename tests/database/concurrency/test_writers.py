@@ -223,7 +223,13 @@ def commit(db: Database, number: int) -> None:
 def test_changes_come_in_commit_order_and_end_with_the_database(db: Database) -> None:
     async def main() -> list[Any]:
         stream = db.changes("B")
-        thread = threading.Thread(target=lambda: [commit(db, number) for number in range(2, 12)] and db.close())
+
+        def work() -> None:
+            for number in range(2, 12):
+                commit(db, number)
+            db.close()
+
+        thread = threading.Thread(target=work)
         thread.start()
         found = [(delta.inserted, delta.deleted) async for delta in stream]
         thread.join(30)

@@ -6,7 +6,7 @@ wait for itself: that is refused at once. Waiting tasks are woken through their 
 
 from __future__ import annotations
 
-import asyncio
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -49,6 +49,8 @@ class WriterQueue:
 
     async def acquire_async(self, holder: object, wait: float | None) -> None:
         """Does what `acquire` does, without blocking the event loop."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
 
@@ -141,10 +143,8 @@ class Writer:
     @staticmethod
     def current() -> Writer:
         """Returns the task that runs, or else the thread."""
-        try:
-            task = asyncio.current_task()
-        except RuntimeError:
-            task = None
+        asyncio = _loaded_asyncio()
+        task = None if asyncio is None or not _has_running_loop() else asyncio.current_task()
         if task is not None:
             return Writer(id(task), f"the task `{task.get_name()}`")
         thread = threading.current_thread()
@@ -178,12 +178,14 @@ def own_transaction_open() -> TransactionError:
     )
 
 
+def _loaded_asyncio() -> Any:
+    """Returns the module, if anybody has imported it: it takes a while, and without it there is no event loop."""
+    return sys.modules.get("asyncio")
+
+
 def _has_running_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    asyncio = _loaded_asyncio()
+    return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 def _nothing() -> None:
