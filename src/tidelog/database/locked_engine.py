@@ -16,8 +16,8 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from threading import Lock
+from contextlib import AbstractContextManager, contextmanager
+from threading import Lock, get_ident
 from typing import Any
 
 from tidelog.database.transactions.listeners import Listeners
@@ -62,11 +62,12 @@ class LockedEngine:
         self._given: dict[str, Given] = {}
         self._opened_with = self.rules
         self._running: set[RunningQuery] = set()
+        self._readers: dict[object, int] = {}  # reads under way, with their threads
         _known.add(self)
 
     @property
     def lock(self) -> Lock:
-        """The lock of the engine. Raises UsageError in a child of a fork that was made while it was held."""
+        """The lock of the engine. Raises UsageError in a child of a fork that was made while it was in use."""
         if self._lost_in is not None:
             raise UsageError(
                 "another thread was using the database when this process was forked: the child has half its work",
@@ -76,8 +77,8 @@ class LockedEngine:
         return self._lock
 
     def lose_in_child(self) -> None:
-        """Gives the database up in a child of a fork, if its lock is held."""
-        if self._lock.locked():
+        """Gives the database up in a child of a fork, if another thread was using it: locks stay locked for ever."""
+        if self._lock.locked() or any(thread != get_ident() for thread in self._readers.values()):
             self._lost_in = os.getpid()
         self.writers.forget_waiting()
 
@@ -120,17 +121,36 @@ class LockedEngine:
         An engine without pins is locked instead. Raises UsageError when the database is closed.
         """
         engine = self._engine
-        pinned = None if engine is None or self._lost_in is not None else engine.pin()
-        if pinned is None:
-            with self.engine() as engine:
-                yield LockedReads(self, engine)
-            return
+        token = self._begin_reading()
         try:
-            if self._engine is None:
-                raise closed_database()
-            yield pinned
+            pinned = None if engine is None or self._lost_in is not None else engine.pin()
+            if pinned is None:
+                with self.engine() as engine:
+                    yield LockedReads(self, engine)
+                return
+            try:
+                if self._engine is None:
+                    raise closed_database()
+                yield pinned
+            finally:
+                pinned.release()
         finally:
-            pinned.release()
+            self._readers.pop(token, None)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Notes for a block that this thread reads."""
+        token = self._begin_reading()
+        try:
+            yield
+        finally:
+            self._readers.pop(token, None)
+
+    def _begin_reading(self) -> object:
+        """Notes that this thread reads: a fork meanwhile leaves locks behind that nobody opens."""
+        token = object()
+        self._readers[token] = get_ident()
+        return token
 
     def check_usable(self) -> None:
         """Raises UsageError when the database is closed, or lost in a fork."""
@@ -155,9 +175,15 @@ class LockedEngine:
         finally:
             self._running.discard(query)
 
-    def while_reading_changes(self) -> AbstractContextManager[Any]:
-        """Returns the block in which changes of an epoch may be read: those of the local engine at any time."""
-        return nullcontext() if self.engine_name == "local" and self._lost_in is None else self.lock
+    @contextmanager
+    def while_reading_changes(self) -> Iterator[None]:
+        """Begins a block in which changes of an epoch may be read: those of the local engine at any time."""
+        if self.engine_name != "local" or self._lost_in is not None:
+            with self.lock:
+                yield
+            return
+        with self.reading():
+            yield
 
     def holding_cancellation(self) -> AbstractContextManager[None]:
         """Delays an interrupt from the keyboard to the end of the block, so that a commit is whole or not at all.

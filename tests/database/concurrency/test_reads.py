@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from pathlib import Path
@@ -325,3 +326,100 @@ def test_a_snapshot_is_unusable_once_its_database_is_closed() -> None:
     with pytest.raises(tidelog.UsageError, match="the database is closed"):
         len(snapshot.relation("A"))
     snapshot.close()
+
+
+def test_making_a_snapshot_copies_nothing() -> None:
+    db = tidelog.compile("input relation A(x: u32)").open()
+    with db.transaction() as tx:
+        tx.insert("A", [(i,) for i in range(200_000)])
+    snapshots = [db.snapshot() for _ in range(100)]
+    assert db.profile().pinned_bytes == 0
+    assert {snapshot.epoch for snapshot in snapshots} == {db.report.epoch}
+    for snapshot in snapshots:
+        snapshot.close()
+
+
+def test_an_iterator_stays_on_its_epoch() -> None:
+    db = tidelog.compile("input relation A(x: u32)").open()
+    with db.transaction() as tx:
+        tx.insert("A", [(i,) for i in range(30_000)])
+    rows = iter(db.relation("A"))
+    assert next(rows) == (0,)
+    with db.transaction() as tx:
+        tx.clear("A")
+    assert len(list(rows)) == 29_999
+
+
+def test_a_query_with_a_deadline_ends() -> None:
+    db = tidelog.compile("input relation A(x: u64)").open()
+    with db.transaction() as tx:
+        tx.insert("A", [(i,) for i in range(3000)])
+    with db.snapshot() as snapshot:
+        for source in (db, snapshot):
+            with pytest.raises(tidelog.EvaluationError, match="deadline"):
+                source.query("A(x), A(y), A(z), x + y + z == 100000000", deadline=0.05)
+
+
+def test_a_forked_child_reads_a_snapshot_of_its_parent() -> None:
+    db = tidelog.compile("input relation A(x: u32)").open()
+    with db.transaction() as tx:
+        tx.insert("A", [(1,), (2,)])
+    with db.snapshot() as snapshot:
+        with db.transaction() as tx:
+            tx.delete("A", [(1,)])
+        child = os.fork()
+        if not child:
+            try:
+                right = snapshot.relation("A").rows() == [(1,), (2,)] and db.relation("A").rows() == [(2,)]
+                os._exit(0 if right else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_explanations_of_groups_inside_recursion_are_of_the_snapshot() -> None:
+    text = """
+    input relation Edge(a: u32, b: u32, w: u32)
+    output relation Dist(n: u32, d: u32)
+    Dist(0, 0).
+    Dist(b, d) :- Dist(a, c), Edge(a, b, w), var d = (c + w).group_by(b).min().
+    """
+    db = tidelog.compile(text).open()
+    with db.transaction() as tx:
+        tx.insert("Edge", [(0, 1, 4), (1, 2, 3), (0, 2, 9)])
+    with db.snapshot() as snapshot:
+        before = str(snapshot.explain("Dist", (2, 7)))
+        with db.transaction() as tx:
+            tx.insert("Edge", [(0, 2, 1)])
+        assert str(snapshot.explain("Dist", (2, 7))) == before
+        assert (2, 7) not in db.relation("Dist")
+        assert "Edge(0, 2, 1)" in str(db.explain("Dist", (2, 1)))
+
+
+def test_a_child_forked_beside_a_reader_gets_an_error_at_once() -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def wait(x: int) -> int:
+        began.set()
+        assert go_on.wait(30)
+        return x
+
+    text = "input relation A(x: u32)\nextern function wait(x: u32): u32\noutput relation B(x: u32)\nB(x) :- A(x)."
+    db = tidelog.compile(text, externs={"wait": wait}).open()
+    with db.transaction() as tx:
+        tx.insert("A", [(1,)])
+    thread = threading.Thread(target=lambda: db.query("A(x), var y = wait(x)"))
+    thread.start()
+    assert began.wait(30)
+    child = os.fork()
+    if not child:
+        try:
+            len(db.relation("A"))
+        except tidelog.UsageError as error:
+            os._exit(0 if error.code == "E859" else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    go_on.set()
+    thread.join(30)
+    assert len(db.relation("A")) == 1

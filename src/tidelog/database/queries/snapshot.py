@@ -82,17 +82,20 @@ class _PinnedSource:
 
     @contextmanager
     def reads(self) -> Iterator[Reads]:
-        with self._lock:
-            reads = self._reads
-            if reads is not None:
-                reads.hold()
-        if reads is None:
-            raise UsageError("the snapshot is closed", code=Code.CLOSED_DATABASE, help="make another: `db.snapshot()`")
-        try:
-            self._locked.check_usable()
-            yield reads
-        finally:
-            reads.release()
+        self._locked.check_usable()
+        with self._locked.reading():
+            with self._lock:
+                reads = self._reads
+                if reads is not None:
+                    reads.hold()
+            if reads is None:
+                raise UsageError(
+                    "the snapshot is closed", code=Code.CLOSED_DATABASE, help="make another: `db.snapshot()`"
+                )
+            try:
+                yield reads
+            finally:
+                reads.release()
 
     def rules_of(self, reads: Reads) -> RuleSet:
         assert self._rules is not None, "a database that a program opened has them"

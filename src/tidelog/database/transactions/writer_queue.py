@@ -37,8 +37,7 @@ class WriterQueue:
 
         Raises TransactionError after `wait` seconds (None: no limit), and where the writer would wait for itself.
         """
-        is_in_loop = _has_running_loop()
-        waiting = self._enter(holder, Writer.current(), None, may_wait=not is_in_loop)
+        waiting = self._enter(holder, Writer.current(), None)
         if waiting is None:
             return
         done = threading.Event()
@@ -89,9 +88,7 @@ class WriterQueue:
         self._lock = threading.Lock()
         self._waiting.clear()
 
-    def _enter(
-        self, holder: object, writer: Writer, wake: Callable[[], Any] | None, *, may_wait: bool = True
-    ) -> _Waiting | None:
+    def _enter(self, holder: object, writer: Writer, wake: Callable[[], Any] | None) -> _Waiting | None:
         """Admits a writer, or lets it wait; None if it was admitted."""
         with self._lock:
             if self._holder is None:
@@ -99,7 +96,7 @@ class WriterQueue:
                 return None
             if self._writer == writer:
                 raise own_transaction_open()
-            if not may_wait:
+            if wake is None and _has_running_loop():
                 raise TransactionError(
                     f"the transaction of {self._writer.name if self._writer else 'another writer'} is open,"
                     " and waiting for it here would block the event loop",
@@ -134,11 +131,16 @@ class WriterQueue:
 class Writer:
     """The thread, or the task of asyncio, that runs now; two of the same are equal."""
 
-    __slots__ = ("_key", "name")
+    __slots__ = ("_key", "_name", "_what")
 
-    def __init__(self, key: int, name: str) -> None:
+    def __init__(self, key: int, what: str, name: str) -> None:
         self._key = key
-        self.name = name
+        self._what = what
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return f"the {self._what} `{self._name}`"
 
     @staticmethod
     def current() -> Writer:
@@ -146,9 +148,9 @@ class Writer:
         asyncio = _loaded_asyncio()
         task = None if asyncio is None or not _has_running_loop() else asyncio.current_task()
         if task is not None:
-            return Writer(id(task), f"the task `{task.get_name()}`")
+            return Writer(id(task), "task", task.get_name())
         thread = threading.current_thread()
-        return Writer(id(thread), f"the thread `{thread.name}`")
+        return Writer(id(thread), "thread", thread.name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Writer) and other._key == self._key

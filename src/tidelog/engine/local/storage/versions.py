@@ -13,8 +13,7 @@ Readers do not lock the turn out. They read, and read again if a turn has begun 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -106,9 +105,10 @@ class Versions:
     def before_commit(self, store: Store) -> Change | None:
         """Prepares a commit of a published store; returns the change to keep, if a pin needs it."""
         line = store.line
-        present = self.settle(store)
-        if len(present) < line[CAPACITY]:
-            present.make_room(int(line[CAPACITY]))
+        present = self.settle(store) if self.present is None else self.present
+        capacity = line.item(CAPACITY)
+        if len(present.array) < capacity:
+            present.make_room(capacity)
             line[PRESENT] = present.address
         pins = store.catalog.pins
         if not pins.is_pinned:
@@ -117,7 +117,7 @@ class Versions:
 
     def after_commit(self, store: Store, change: Change | None) -> None:
         line = store.line
-        self.used, self.live = int(line[USED]), int(line[LIVE])
+        self.used, self.live = line.item(USED), line.item(LIVE)
         if change is not None:
             # The lines are the last ones on the list of free lines: they stay out of it.
             line[FREE_COUNT] -= len(change.deleted)
@@ -202,19 +202,21 @@ class Pins:
         """Returns the bytes of all changes that are kept."""
         return sum(each.kept_bytes() for each in list(self.keeping))
 
-    @contextmanager
-    def turning(self) -> Iterator[None]:
-        """Begins the moment in which the committed state changes; nested blocks are one."""
-        with self.turn:
-            self._depth += 1
-            if self._depth == 1:
-                self.sequence += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
-                if self._depth == 0:
-                    self.sequence += 1
+    def turning(self) -> Pins:
+        """Returns the block in which the committed state changes; nested blocks are one."""
+        return self
+
+    def __enter__(self) -> None:
+        self.turn.acquire()
+        self._depth += 1
+        if self._depth == 1:
+            self.sequence += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.sequence += 1
+        self.turn.release()
 
     def steady(self, read: Callable[[], Result]) -> Result:
         """Returns the result of a read during which no turn began: reads again, and at last keeps turns waiting."""
