@@ -406,23 +406,24 @@ class LocalEngine:
 
     def capture(self) -> Capture:
         """Captures the committed state, to be read while later epochs commit, until `release`."""
-        pools = self._values.interned(
-            column.type for relation in self._runtime.relations for column in relation.columns
-        )
-        # A chain of structs would be written once for each of its links.
-        used = self._runtime.reclaim.used_directly([pool for pool in pools.values() if isinstance(pool, WordsPool)])
-        self._capture = Capture(
-            self.epoch,
-            self._catalog,
-            self._runtime.numbers,
-            self._runtime.strata,
-            bags_of(self._runtime.weighted, self._runtime.tables, self._runtime.strata, self._runtime.delays),
-            [
-                (type_, pool.copy_values(used[pool]) if isinstance(pool, WordsPool) else pool.copy_values())
-                for type_, pool in pools.items()
-            ],
-        )
-        return self._capture
+        with self._busy:  # lines that pins gave back are free, or not yet
+            pools = self._values.interned(
+                column.type for relation in self._runtime.relations for column in relation.columns
+            )
+            # A chain of structs would be written once for each of its links.
+            used = self._runtime.reclaim.used_directly([pool for pool in pools.values() if isinstance(pool, WordsPool)])
+            self._capture = Capture(
+                self.epoch,
+                self._catalog,
+                self._runtime.numbers,
+                self._runtime.strata,
+                bags_of(self._runtime.weighted, self._runtime.tables, self._runtime.strata, self._runtime.delays),
+                [
+                    (type_, pool.copy_values(used[pool]) if isinstance(pool, WordsPool) else pool.copy_values())
+                    for type_, pool in pools.items()
+                ],
+            )
+            return self._capture
 
     def release(self) -> None:
         """Ends the capture."""
