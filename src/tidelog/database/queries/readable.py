@@ -86,7 +86,7 @@ class Readable:
 
     def _given(self, name: str, rows: list[Row]) -> list[Row]:
         with self._source.reads() as reads:
-            relation = _relation(reads, _index(reads, name).target)
+            relation = reads.program.relations[_index(reads, name).target]
         return user_rows(rows, relation, self._source.definitions)
 
     def explain(self, relation: str, row: Any, *, shortest: bool = False) -> Explanation:
@@ -98,7 +98,7 @@ class Readable:
         from tidelog.database.queries.explain import explanation, row_not_there
 
         with self._source.reads() as reads:
-            name, values = self._row_of(reads, relation, row)
+            name, values = self._row_of(relation, row)
             proof = reads.queries().explain(name, values, shortest=shortest)
             program = reads.program
         if proof is None:
@@ -115,7 +115,7 @@ class Readable:
 
         depth = positive_whole("max_depth", max_depth)
         with self._source.reads() as reads:
-            name, values = self._row_of(reads, relation, row)
+            name, values = self._row_of(relation, row)
             attempts = reads.queries().why_not(name, values, depth=depth)
             program = reads.program
         return why_not(name, values, attempts, program)
@@ -186,19 +186,14 @@ class Readable:
             return self._source.rules_of(reads).texts()
 
     def _relation(self, name: str) -> Relation:
-        with self._source.reads() as reads:
-            return _relation(reads, name)
+        relations = self._source.relations
+        if name not in relations:
+            raise unknown_relation(name, relations, UsageError, Code.UNKNOWN_RELATION_NAME)
+        return relations[name]
 
-    def _row_of(self, reads: Reads, name: str, row: Any) -> tuple[str, Row]:
-        relation = _relation(reads, name)
+    def _row_of(self, name: str, row: Any) -> tuple[str, Row]:
+        relation = self._relation(name)
         return relation.name, to_row(row, relation, self._source.definitions)
-
-
-def _relation(reads: Reads, name: str) -> Relation:
-    relations = declared(reads.program)
-    if name not in relations:
-        raise unknown_relation(name, relations, UsageError, Code.UNKNOWN_RELATION_NAME)
-    return relations[name]
 
 
 def _index(reads: Reads, name: str) -> Index:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from threading import Lock
 from types import TracebackType
 from typing import Self
 
-from tidelog.database.locked_engine import LockedEngine, LockedReads, RunningQuery
+from tidelog.database.locked_engine import LockedEngine, LockedReads, RunningQuery, declared
 from tidelog.database.queries.readable import Readable
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import Reads
+from tidelog.rules.ir import Relation
 from tidelog.rules.rule_changes.rule_set import RuleSet
 from tidelog.values import Definitions
 
@@ -73,8 +75,13 @@ class _PinnedSource:
                 )
             self.epoch = reads.epoch
             self.definitions: Definitions = reads.program.functions.definitions
+            self._program = reads.program
             self._rules = reads.rules or locked.rules
             self._reads = reads.hold()
+
+    @cached_property
+    def relations(self) -> Mapping[str, Relation]:
+        return declared(self._program)
 
     @property
     def is_closed(self) -> bool:

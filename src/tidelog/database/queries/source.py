@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from tidelog.database.locked_engine import RunningQuery
 from tidelog.engine.interface import Reads
+from tidelog.rules.ir import Relation
 from tidelog.rules.rule_changes.rule_set import RuleSet
 from tidelog.values import Definitions
 
@@ -22,6 +24,10 @@ class Source(Protocol):
 
     def running(self) -> AbstractContextManager[RunningQuery]:
         """Begins a query that can be cancelled."""
+
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The declared relations of the program, by name."""
 
     @property
     def definitions(self) -> Definitions:
