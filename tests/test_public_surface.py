@@ -16,8 +16,10 @@ SURFACE = {
     "progress": None,
     "Program": {"migration", "open", "relations", "types"},
     "Database": {
+        "aquery",
         "backup",
         "cancel",
+        "changes",
         "close",
         "dump_index",
         "explain",
@@ -32,6 +34,7 @@ SURFACE = {
         "relations",
         "report",
         "rules",
+        "snapshot",
         "transaction",
         "why_not",
     },

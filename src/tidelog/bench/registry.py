@@ -180,6 +180,16 @@ BENCHMARKS = (
         ("loading, with its memory", "DuckDB reading the same file into a table", "totals by shop, compared"),
     ),
     Benchmark(
+        "readers",
+        "eight readers beside 1,000 commits, one of them of seconds: the latency of reads, and their cost to commits",
+        "generated",
+        (
+            "len, look-ups, small queries and explanations, 50 a second by each reader, and the slowest of each",
+            "the small commits and the long one",
+            "the small commits beside plain Python of equal processor time",
+        ),
+    ),
+    Benchmark(
         "startup",
         "the startup time of a new process",
         "two edges",

@@ -6,37 +6,29 @@ One writer at a time; readers, in any thread, see the last committed epoch.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from tidelog.database.locked_engine import LockedEngine, unknown_relation
-from tidelog.database.queries.relation import RelationView
+from tidelog.database.locked_engine import LockedEngine
+from tidelog.database.queries.readable import Readable
 from tidelog.database.transactions.changes import Changes, Delta
 from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.diagnostics.suggest import did_you_mean
-from tidelog.diagnostics.wording import listed
 from tidelog.engine.interface import Engine, EpochReport
-from tidelog.io.rows import to_row
-from tidelog.io.sort import sort_rows
-from tidelog.io.user_values import user_rows
-from tidelog.io.values import Row
-from tidelog.maintain.limits import positive, positive_whole
-from tidelog.rules.ir import Index, Relation, Role, RuleProgram
+from tidelog.maintain.limits import not_negative, positive_whole
+from tidelog.rules.ir import RuleProgram
 
 if TYPE_CHECKING:
-    from tidelog.database.program.relations import Relations
-    from tidelog.database.queries.explain import Explanation
-    from tidelog.database.queries.query import Answer
-    from tidelog.database.queries.why_not import WhyNot
+    from tidelog.database.queries.snapshot import Snapshot
     from tidelog.database.storage.migration.plan import MigrationPlan
+    from tidelog.database.transactions.change_stream import ChangeStream
     from tidelog.maintain.profile import Profile
     from tidelog.rules.rule_changes.rule_set import RuleSet
 
 
-class Database:
+class Database(Readable):
     """Made by `program.open()`; closes itself at the end of a `with` block.
 
     >>> with program.open() as other:
@@ -56,6 +48,7 @@ class Database:
             engine.close()
             raise
         self._locked = LockedEngine(program, engine, opening.report, rules)
+        super().__init__(self._locked)
         self._initial = Changes(self._locked, opening.changes)
         self._migration = migration
 
@@ -74,31 +67,26 @@ class Database:
         """The report of the last epoch; right after opening, that of opening (epoch 0)."""
         return self._locked.report
 
-    def transaction(self) -> Transaction:
-        """Returns a transaction, to be used as `with db.transaction() as tx:`, or with `begin()` and `commit()`."""
-        return Transaction(self._locked)
+    def transaction(self, wait: float | None = None) -> Transaction:
+        """Returns a transaction, to be used as `with db.transaction() as tx:`, or with `begin()` and `commit()`.
 
-    def relation(self, name: str) -> RelationView:
-        """Returns a view of any declared relation after the last committed epoch.
-
-        >>> reach = db.relation("Reach")
-        >>> len(reach), ("a", "c") in reach, reach.lookup(src="a")
-        (3, True, [('a', 'b'), ('a', 'c')])
+        A database has one writer at a time; others wait in the order in which they came, without limit or at most
+        `wait` seconds. In asyncio, `async with db.transaction() as tx:` waits and commits without blocking the loop.
         """
-        return RelationView(self._locked, self._relation(name))
+        return Transaction(self._locked, None if wait is None else not_negative("wait", wait))
 
-    @property
-    def relations(self) -> Relations:
-        """The declared relations by name, with columns, types, role, kind, and the rows after the last commit.
+    def snapshot(self) -> Snapshot:
+        """Returns a read-only view of the last committed epoch, which stays as it is whatever is committed later.
 
-        >>> db.relations["Reach"].rows
-        3
+            with db.snapshot() as snapshot:
+                count, rows = len(snapshot.relation("Reach")), snapshot.query("Reach(x, _)")
+
+        Making it takes the same short time for any number of rows. `close()` it, or use it in a `with` block: while it
+        is open, the memory of rows that are deleted later is kept, and values of strings are not freed.
         """
-        from tidelog.database.program.relations import Relations
+        from tidelog.database.queries.snapshot import Snapshot
 
-        with self._locked.engine() as engine:
-            relations = self._locked.relations
-            return Relations(relations, {name: engine.count(name) for name in relations})
+        return Snapshot(self._locked)
 
     def on_change(self, relation: str, callback: Callable[[Delta], Any]) -> Callable[[], None]:
         """Calls `callback(delta)` after every commit that changes an output relation, from the next one on.
@@ -122,101 +110,20 @@ class Database:
             )
         return self._locked.listeners.add(relation, callback)
 
-    def query_index(self, name: str, key: Any) -> list[Row]:
-        """Returns the rows that an index has for a key: distinct rows of its relation, in value order.
+    def changes(self, relation: str, *, buffer: int = 64, when_full: str = "merge") -> ChangeStream:
+        """Returns the deltas of an output relation as an asynchronous iterator, from the next commit on.
 
-        The key is a tuple (or a list, or a dict by name) with a value for each argument of the index; for one argument
-        a bare value will do. Raises UsageError for an unknown index, DataError for a key that does not fit.
+            async for delta in db.changes("Reach"):
+                print(delta.inserted, delta.deleted)
+
+        Commits do not wait for the consumer: `buffer` deltas wait for it. When they are as many, the next one is merged
+        with the last (`when_full="merge"`), or the iteration ends with EvaluationError (`"error"`). It ends when the
+        database is closed, or with `aclose()`. Raises UsageError if `relation` is not an output.
         """
-        return self._given(name, self._canonical_index(name, key))
+        from tidelog.database.transactions.change_stream import ChangeStream
 
-    def dump_index(self, name: str) -> list[Row]:
-        """Returns all rows of an index, whatever their keys: distinct, in value order."""
-        return self._given(name, self._canonical_index(name))
-
-    def _canonical_index(self, name: str, *key: Any) -> list[Row]:
-        """Returns the rows of an index, for one key or for all, with the values of the language: an `Option` is
-        `Some{…}` or `None{}`."""
-        index = self._index(name)
-        if not key:
-            with self._locked.engine() as engine:
-                found = [row for row, _ in engine.rows(index.relation)]
-            return _distinct_rows(found, index)
-        arguments = Relation(index.name, index.columns, Role.HIDDEN, index.span)
-        values = to_row(key[0], arguments, self._locked.definitions)
-        with self._locked.engine() as engine:
-            found = engine.lookup(index.relation, index.keys, values)
-        return _distinct_rows(found, index)
-
-    def explain(self, relation: str, row: Any, *, shortest: bool = False) -> Explanation:
-        """Explains why a row is there: a proof from facts, read from the committed state.
-
-        With `shortest` it is a proof of least height, otherwise the first that is found. Raises UsageError for a row
-        that is not there, DataError for one that does not fit the relation.
-        """
-        from tidelog.database.queries.explain import explanation, row_not_there
-
-        name, values = self._row_of(relation, row)
-        with self._locked.engine() as engine:
-            proof = engine.queries().explain(name, values, shortest=shortest)
-        if proof is None:
-            raise row_not_there(self._locked.program, name, values)
-        return explanation(proof, self._locked.program)
-
-    def why_not(self, relation: str, row: Any, *, max_depth: int = 5) -> WhyNot:
-        """Explains why a row is not there: for each rule that could derive it, the first literal without a match.
-
-        If rules could derive a row for that literal, the answer goes on with why there is none, down to this depth. A
-        row that is there is no error: the answer says so. Raises DataError for one that does not fit the relation.
-        """
-        from tidelog.database.queries.why_not import why_not
-
-        depth = positive_whole("max_depth", max_depth)
-        name, values = self._row_of(relation, row)
-        with self._locked.engine() as engine:
-            attempts = engine.queries().why_not(name, values, depth=depth)
-        return why_not(name, values, attempts, self._locked.program)
-
-    def query(
-        self,
-        text: str,
-        *,
-        params: Mapping[str, Any] | None = None,
-        limit: int | None = None,
-        deadline: float | None = None,
-    ) -> Answer:
-        """Returns the rows of a one-off query: the body of a rule, whose variables are the columns of the answer.
-
-            >>> db.query('Reach("a", x), not Edge(x, _)').rows
-            [('c',)]
-            >>> db.query("Reach($from, x), not Edge(x, _)", params={"from": "a"}).rows
-            [('c',)]
-
-        A parameter `$name` stands for a value: its place in the query gives its type, and `params` gives the value,
-        which is never part of the text. With a `limit`, the search ends when so many rows are found, whichever they
-        are (`answer.is_cut`). After `deadline` seconds it is given up.
-
-        The query is checked against the program and sees the last committed epoch; nothing changes. Raises
-        ProgramError, with places in the query's text, for a query that is wrong or lacks a value, UsageError for a
-        value that no parameter takes, DataError for one that does not fit, and EvaluationError for a query that fails.
-        """
-        from tidelog.database.queries.query import answer, compile_query
-
-        limit = None if limit is None else positive_whole("limit", limit)
-        deadline = None if deadline is None else positive("deadline", deadline)
-        rules = self._locked.known_rules()
-        query = compile_query(text, rules.typed, rules.rules, params)
-        with self._locked.engine() as engine:
-            found = engine.queries().evaluate(query, limit=limit, deadline=deadline)
-        return answer(query, found, limit)
-
-    def rules(self) -> list[str]:
-        """Returns the rules of the last commit as they were written: those of the program, then those added since.
-
-        >>> db.rules()[0]
-        'Reach(x, y) :- Edge(x, y).'
-        """
-        return self._locked.known_rules().texts()
+        self._locked.check_has_changes(relation)
+        return ChangeStream(self._locked, self._locked.outputs[relation], positive_whole("buffer", buffer), when_full)
 
     def refresh(self) -> None:
         """Brings a read-only database to its writer's last commit; does nothing for the writer itself."""
@@ -249,9 +156,9 @@ class Database:
             return engine.profile()
 
     def cancel(self) -> bool:
-        """Cancels the epoch that another thread is committing: its commit raises EvaluationError; nothing has changed.
+        """Cancels the epoch that another thread is committing, and the queries that run in other threads.
 
-        False when no epoch runs.
+        They raise EvaluationError, and nothing has changed. False when there are none.
         """
         return self._locked.cancel()
 
@@ -270,29 +177,3 @@ class Database:
     def __repr__(self) -> str:
         state = "closed" if self._locked.is_closed else f"epoch {self.report.epoch}"
         return f"<Database on {self._locked.engine_name}, {state}>"
-
-    def _relation(self, name: str) -> Relation:
-        relations = self._locked.relations
-        if name not in relations:
-            raise unknown_relation(name, relations, UsageError, Code.UNKNOWN_RELATION_NAME)
-        return relations[name]
-
-    def _given(self, index: str, rows: list[Row]) -> list[Row]:
-        relation = self._locked.relations[self._index(index).target]
-        return user_rows(rows, relation, self._locked.definitions)
-
-    def _row_of(self, name: str, row: Any) -> tuple[str, Row]:
-        relation = self._relation(name)
-        return relation.name, to_row(row, relation, self._locked.definitions)
-
-    def _index(self, name: str) -> Index:
-        indexes = self._locked.program.indexes
-        if name not in indexes:
-            help = did_you_mean(name, indexes, f"the indexes are {listed(indexes)}")
-            raise UsageError(f"there is no index `{name}`", code=Code.UNKNOWN_INDEX, help=help)
-        return indexes[name]
-
-
-def _distinct_rows(found: Iterable[Row], index: Index) -> list[Row]:
-    """Turns rows found by an index into distinct rows of the relation that it is on."""
-    return sort_rows(list({tuple(row[place] for place in index.row) for row in found}))

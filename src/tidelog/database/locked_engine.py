@@ -1,7 +1,8 @@
 """The engine of one database behind its lock: everything that touches the state goes through here.
 
-Engines are not thread-safe, so one call at a time reaches the engine. A reader that calls during a commit waits for it
-and then sees the new epoch, never half of one. At most one transaction is open.
+Engines are not thread-safe, so one commit at a time reaches the engine. A reader pins the last commit (`reads`) and
+does not wait for the next one, nor does that wait for the reader; only an engine without pins is locked for it. At most
+one transaction is open.
 
 Each call of a transaction needs the facts of keyed relations by key, and the weights of the facts of multisets. They
 are kept here, beside the engine.
@@ -16,15 +17,16 @@ import os
 import weakref
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 from tidelog.database.transactions.listeners import Listeners
+from tidelog.database.transactions.writer_queue import WriterQueue
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
-from tidelog.engine.interface import Engine, EpochReport, ProgressCallback
+from tidelog.engine.interface import Engine, EpochReport, ProgressCallback, Reads
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.marks import Marks
 from tidelog.functions.runtime_errors import without_result
@@ -56,13 +58,16 @@ class LockedEngine:
         self._lost_in: int | None = None  # the child of a fork in which the state is not usable
         self.listeners = Listeners()
         self._engine: Engine | None = engine
-        self._writer: object | None = None
+        self.writers = WriterQueue()
         self._given: dict[str, Given] = {}
+        self._opened_with = self.rules
+        self._running: set[RunningQuery] = set()
+        self._readers: dict[object, int] = {}  # reads under way, with their threads
         _known.add(self)
 
     @property
     def lock(self) -> Lock:
-        """The lock of the engine. Raises UsageError in a child of a fork that was made while it was held."""
+        """The lock of the engine. Raises UsageError in a child of a fork that was made while it was in use."""
         if self._lost_in is not None:
             raise UsageError(
                 "another thread was using the database when this process was forked: the child has half its work",
@@ -72,9 +77,10 @@ class LockedEngine:
         return self._lock
 
     def lose_in_child(self) -> None:
-        """Gives the database up in a child of a fork, if its lock is held."""
-        if self._lock.locked():
+        """Gives the database up in a child of a fork, if another thread was using it: locks stay locked for ever."""
+        if self._lock.locked() or any(thread != get_ident() for thread in self._readers.values()):
             self._lost_in = os.getpid()
+        self.writers.forget_waiting()
 
     def _take(self, program: RuleProgram) -> None:
         self.program = program
@@ -105,10 +111,79 @@ class LockedEngine:
         """Yields the engine, for this block alone. Raises UsageError when the database is closed."""
         with self.lock:
             if self._engine is None:
-                raise UsageError(
-                    "the database is closed", code=Code.CLOSED_DATABASE, help="open it again with `program.open()`"
-                )
+                raise closed_database()
             yield self._engine
+
+    @contextmanager
+    def reads(self) -> Iterator[Reads]:
+        """Yields the state of the last commit, pinned for this block; no commit waits for it, and it for none.
+
+        An engine without pins is locked instead. Raises UsageError when the database is closed.
+        """
+        engine = self._engine
+        token = self._begin_reading()
+        try:
+            pinned = None if engine is None or self._lost_in is not None else engine.pin()
+            if pinned is None:
+                with self.engine() as engine:
+                    yield LockedReads(self, engine)
+                return
+            try:
+                if self._engine is None:
+                    raise closed_database()
+                yield pinned
+            finally:
+                pinned.release()
+        finally:
+            self._readers.pop(token, None)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Notes for a block that this thread reads."""
+        token = self._begin_reading()
+        try:
+            yield
+        finally:
+            self._readers.pop(token, None)
+
+    def _begin_reading(self) -> object:
+        """Notes that this thread reads: a fork meanwhile leaves locks behind that nobody opens."""
+        token = object()
+        self._readers[token] = get_ident()
+        return token
+
+    def check_usable(self) -> None:
+        """Raises UsageError when the database is closed, or lost in a fork."""
+        if self._lost_in is not None:
+            _ = self.lock
+        if self._engine is None:
+            raise closed_database()
+
+    def rules_of(self, reads: Reads) -> RuleSet:
+        """Returns the rules of a state; their source must be known."""
+        rules = reads.rules or self._opened_with
+        assert rules is not None, "a database that a program opened has them"
+        return rules
+
+    @contextmanager
+    def running(self) -> Iterator[RunningQuery]:
+        """Begins a query that `cancel` ends."""
+        query = RunningQuery()
+        self._running.add(query)
+        try:
+            yield query
+        finally:
+            self._running.discard(query)
+
+    @contextmanager
+    def while_reading_changes(self) -> Iterator[None]:
+        """Begins a block in which changes of an epoch may be read: those of the local engine at any time."""
+        if self.engine_name != "local" or self._lost_in is not None:
+            with self.lock:
+                yield
+            return
+        with self.reading():
+            yield
 
     def holding_cancellation(self) -> AbstractContextManager[None]:
         """Delays an interrupt from the keyboard to the end of the block, so that a commit is whole or not at all.
@@ -118,28 +193,39 @@ class LockedEngine:
         """
         return Cancellation().held(later=self.engine_name != "local")
 
-    def begin(self, transaction: object) -> None:
-        """Makes the transaction the open one. Raises TransactionError when there is one already, or in a callback."""
+    def begin(self, transaction: object, wait: float | None = None) -> None:
+        """Makes the transaction the open one, after those that came before it; see `WriterQueue.acquire`."""
+        self._check_may_write()
+        self.writers.acquire(transaction, wait)
+        self._check_still_open(transaction)
+
+    async def begin_async(self, transaction: object, wait: float | None = None) -> None:
+        """Does what `begin` does, without blocking the event loop."""
+        self._check_may_write()
+        await self.writers.acquire_async(transaction, wait)
+        self._check_still_open(transaction)
+
+    def _check_may_write(self) -> None:
+        """Raises TransactionError in a callback, and UsageError where nobody can write."""
         if self.listeners.is_telling_here:
             raise TransactionError(
                 "a callback of `on_change` cannot begin a transaction of its own database",
                 code=Code.TRANSACTION_OPEN,
                 help="note the rows there, and write them after the `with` block that commits",
             )
-        with self.engine() as engine:
+        self.check_usable()
+        engine = self._engine
+        if engine is not None:
             engine.check_writable()
-            if self._writer is not None:
-                raise TransactionError(
-                    "another transaction of this database is open",
-                    code=Code.TRANSACTION_OPEN,
-                    help="leave its `with` block first; a database has one writer at a time",
-                )
-            self._writer = transaction
+
+    def _check_still_open(self, transaction: object) -> None:
+        if self._engine is None:
+            self.writers.release(transaction)
+            raise closed_database()
 
     def end(self, transaction: object) -> None:
-        """Lets another transaction begin."""
-        if self._writer is transaction:
-            self._writer = None
+        """Lets the next transaction begin."""
+        self.writers.release(transaction)
 
     def given(self, relation: Relation) -> Given:
         """Returns the committed facts of a relation with a key, or of a multiset; each commit updates them.
@@ -203,10 +289,17 @@ class LockedEngine:
         with self.engine() as engine:
             engine.on_progress(tell)
 
-    def cancel(self) -> bool:
-        """Cancels the epoch that another thread is committing; False when there is none."""
+    def cancel_commit(self) -> bool:
+        """Cancels the epoch that another thread is committing; False if there is none."""
         engine = self._engine  # not behind the lock: the commit has it
         return engine is not None and engine.cancel()
+
+    def cancel(self) -> bool:
+        """Cancels the epoch that another thread is committing, and all queries that run; False if there are none."""
+        queries = list(self._running)
+        for query in queries:
+            query.cancel()
+        return self.cancel_commit() or bool(queries)
 
     def refresh(self) -> None:
         """Makes the last commit of another process, where there is one, the state that readers see."""
@@ -217,6 +310,7 @@ class LockedEngine:
                 stored = self._engine.stored_rules()
                 if stored is not None and stored is not self.rules:
                     self.take_rules(stored)
+                self._opened_with = self.rules
 
     def close(self) -> None:
         """Frees the state of the engine; a second call does nothing, nor does one for a state lost in a fork."""
@@ -228,6 +322,45 @@ class LockedEngine:
             self._given = {}
             if engine is not None:
                 engine.close()
+        self.listeners.end()
+
+
+class RunningQuery:
+    """A query under way; `cancel` ends it at its next step."""
+
+    __slots__ = ("_is_cancelled",)
+
+    def __init__(self) -> None:
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+
+    def is_cancelled(self) -> bool:
+        return self._is_cancelled
+
+
+class LockedReads:
+    """The present state of an engine without pins, while its lock is held; see `engine.interface.Reads`."""
+
+    def __init__(self, locked: LockedEngine, engine: Engine) -> None:
+        self.epoch = locked.report.epoch
+        self.program = engine.program
+        self.rules = locked.rules
+        self.table, self.rows, self.lookup = engine.table, engine.rows, engine.lookup
+        self.frame, self.count, self.contains = engine.frame, engine.count, engine.contains
+        self.queries = engine.queries
+
+    def hold(self) -> LockedReads:
+        return self
+
+    def release(self) -> None:
+        pass
+
+
+def closed_database() -> UsageError:
+    """Makes the error for a database that is closed."""
+    return UsageError("the database is closed", code=Code.CLOSED_DATABASE, help="open it again with `program.open()`")
 
 
 def _lose_in_child() -> None:

@@ -115,6 +115,7 @@ class Code(StrEnum):
     NO_PRIMARY_KEY = "E409"
     STREAM_WRITE = "E410"
     NO_TRANSACTION = "E411"
+    SLOW_CONSUMER = "E412"
 
     NOT_ROWS = "E501"
     WRONG_VALUE_COUNT = "E502"
@@ -169,6 +170,7 @@ class Code(StrEnum):
     NO_POLARS = "E819"
     BAD_PATH = "E820"
     NOT_A_CALLBACK = "E821"
+    NO_SNAPSHOTS = "E822"
     NO_SUCH_ROW = "E830"
     BAD_QUERY = "E831"
     TOO_LARGE_TO_ASK = "E832"

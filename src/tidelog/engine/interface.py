@@ -32,6 +32,7 @@ __all__ = [
     "Outcome",
     "ProgressCallback",
     "Queries",
+    "Reads",
     "Row",
     "StratumReport",
 ]
@@ -105,15 +106,64 @@ class Queries(Protocol):
         With a `depth` above 1, rows that rules miss are explained in the same way, so many levels down.
         """
 
-    def evaluate(self, query: Query, *, limit: int | None = None, deadline: float | None = None) -> list[Row]:
+    def evaluate(
+        self,
+        query: Query,
+        *,
+        limit: int | None = None,
+        deadline: float | None = None,
+        is_cancelled: Callable[[], bool] | None = None,
+    ) -> list[Row]:
         """Returns the distinct rows of a query, in no particular order.
 
-        With a `limit`, the search ends when so many are found. Raises EvaluationError after `deadline` seconds.
+        With a `limit`, the search ends when so many are found. Raises EvaluationError after `deadline` seconds, and
+        once `is_cancelled` returns true.
         """
 
 
+class Reads(Protocol):
+    """The committed state of one epoch, for readers in any thread, whatever is committed meanwhile.
+
+    `rules` is the rule set of the epoch, None if it is the one with which the engine was opened.
+    """
+
+    @property
+    def epoch(self) -> int: ...
+
+    @property
+    def program(self) -> RuleProgram: ...
+
+    @property
+    def rules(self) -> RuleSet | None: ...
+
+    def table(self, relation: str) -> pa.Table:
+        """Returns the rows, in no particular order."""
+
+    def rows(self, relation: str) -> list[tuple[Row, int]]:
+        """Returns the rows as Python values, each with its weight, in no particular order."""
+
+    def lookup(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
+        """Returns the rows with these values in these columns, in no particular order."""
+
+    def frame(self, relation: str) -> Any:
+        """Returns the rows as a Spark DataFrame."""
+
+    def count(self, relation: str) -> int: ...
+
+    def contains(self, relation: str, row: Row) -> bool: ...
+
+    def queries(self) -> Queries:
+        """Returns the queries of the state. Raises UsageError if there are none."""
+
+    def hold(self) -> Reads:
+        """Pins the state once more: a `release` has to follow. To be called while it is pinned."""
+
+    def release(self) -> None:
+        """Ends one pin. After the last one the state must not be read."""
+
+
 class Engine(Protocol):
-    """The state of one database. Not thread-safe: `Database` holds the lock."""
+    """The state of one database. Not thread-safe, except `pin` and what it returns: `Database` holds the lock."""
 
     name: str
 
@@ -168,6 +218,9 @@ class Engine(Protocol):
 
     def queries(self) -> Queries:
         """Returns the queries of the committed state, until the next epoch. Raises UsageError if there are none."""
+
+    def pin(self) -> Reads | None:
+        """Pins the last commit, also while an epoch runs, and returns its state; None if the engine has no pins."""
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:
         """Returns the committed facts that transactions gave to an input relation, each with its weight."""

@@ -57,6 +57,11 @@ def positive(name: str, value: object) -> float:
     raise UsageError(f"`{name}` is {value!r}; it must be a number above 0", code=Code.BAD_LIMIT)
 
 
+def not_negative(name: str, value: object) -> float:
+    """Returns an option that is a number, 0 or above. Raises UsageError for any other."""
+    return 0.0 if isinstance(value, int | float) and value == 0 else positive(name, value)
+
+
 class CancellationCheck(Protocol):
     def check(self) -> None:
         """Raises if the epoch was cancelled."""

@@ -67,7 +67,10 @@ class ArrangementProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`str()` is a table, `to_json()` the same for machines. Rules and strata that never ran are not listed."""
+    """`str()` is a table, `to_json()` the same for machines. Rules and strata that never ran are not listed.
+
+    `pinned_bytes` is the memory that snapshots and readers of earlier commits hold, and copies made for queries.
+    """
 
     epoch: int
     last_seconds: float
@@ -76,6 +79,7 @@ class Profile:
     rules: tuple[RuleProfile, ...]
     relations: tuple[RelationProfile, ...]
     arrangements: tuple[ArrangementProfile, ...]
+    pinned_bytes: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the profile as plain objects."""
@@ -88,7 +92,8 @@ class Profile:
     def to_text(self) -> str:
         """Returns the profile as tables, those with the highest cost first."""
         head = f"epoch {self.epoch}: {_seconds(self.last_seconds)} s; all epochs: {_seconds(self.total_seconds)} s"
-        return "\n\n".join([head, *self._tables()])
+        pinned = [f"snapshots hold {self.pinned_bytes:,} bytes"] if self.pinned_bytes else []
+        return "\n\n".join([head, *self._tables(), *pinned])
 
     def sizes_text(self) -> str:
         """Returns the tables of sizes, without those of costs."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidelog.database.locked_engine import LockedEngine
+from tidelog.database.queries.source import Source
 from tidelog.database.tabular import Tabular
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
@@ -44,8 +44,8 @@ class RelationView(Tabular):
     is_read_by_position = True
     """Given as rows of another relation, it is read by position (`io.tables.as_arrow`)."""
 
-    def __init__(self, locked: LockedEngine, relation: Relation) -> None:
-        self._locked = locked
+    def __init__(self, source: Source, relation: Relation) -> None:
+        self._source = source
         self._relation = relation
 
     def rows(self) -> list[Row]:
@@ -56,12 +56,12 @@ class RelationView(Tabular):
 
     def weights(self) -> list[tuple[Row, int]]:
         """Returns all rows with their weights, in value order. A weight is 1; in a multiset any number but 0."""
-        return user_weights(self._canonical_weights(), self._relation, self._locked.definitions)
+        return user_weights(self._canonical_weights(), self._relation, self._source.definitions)
 
     def _canonical_weights(self) -> list[tuple[Row, int]]:
         """Returns what `weights` does with the values of the language: an `Option` is `Some{…}` or `None{}`."""
-        with self._locked.engine() as engine:
-            found = engine.rows(self._relation.name)
+        with self._source.reads() as reads:
+            found = reads.rows(self._relation.name)
         return sort_rows(found)
 
     def lookup(self, **columns: Any) -> list[Row]:
@@ -78,17 +78,17 @@ class RelationView(Tabular):
         key = tuple(self._fitted(name, value, places) for name, value in columns.items())
         if not columns:
             return self._present_rows()
-        with self._locked.engine() as engine:
-            found = engine.lookup(self._relation.name, tuple(places[name] for name in columns), key)
+        with self._source.reads() as reads:
+            found = reads.lookup(self._relation.name, tuple(places[name] for name in columns), key)
         return sort_rows(found)
 
     def to_arrow(self) -> pa.Table:
         """Returns all rows as an Arrow table, with the types of `tidelog.rules.schema.arrow`."""
-        with self._locked.engine() as engine:
+        with self._source.reads() as reads:
             if is_plain_relation(self._relation):
-                return engine.table(self._relation.name)
-            found = engine.rows(self._relation.name)
-        return rows_to_table([row for row, weight in found if weight > 0], self._relation, self._locked.definitions)
+                return reads.table(self._relation.name)
+            found = reads.rows(self._relation.name)
+        return rows_to_table([row for row, weight in found if weight > 0], self._relation, self._source.definitions)
 
     def write(self, path: str | os.PathLike[str], *, null: str = "") -> None:
         """Writes all rows to a file, in value order; the ending of its name tells the format, as in `tx.load`.
@@ -104,25 +104,25 @@ class RelationView(Tabular):
             rows = self.to_arrow() if is_plain_relation(self._relation) else self._present_rows()
         else:
             rows = [row for row, weight in self._canonical_weights() for _ in range(weight)]
-        write_file(rows, self._relation, self._locked.definitions, Path(path), null)
+        write_file(rows, self._relation, self._source.definitions, Path(path), null)
 
     def to_spark(self) -> Any:
         """Returns all rows as a Spark DataFrame; only on the Spark engine."""
-        with self._locked.engine() as engine:
-            return engine.frame(self._relation.name)
+        with self._source.reads() as reads:
+            return reads.frame(self._relation.name)
 
     def __len__(self) -> int:
-        with self._locked.engine() as engine:
-            return engine.count(self._relation.name)
+        with self._source.reads() as reads:
+            return reads.count(self._relation.name)
 
     def __contains__(self, row: object) -> bool:
         """True if the row (a tuple, a dict, or for one column a bare value) is there.
 
         Raises DataError for a row that does not fit the columns, since looking for such a row is a mistake.
         """
-        values = to_row(row, self._relation, self._locked.definitions)
-        with self._locked.engine() as engine:
-            return engine.contains(self._relation.name, values)
+        values = to_row(row, self._relation, self._source.definitions)
+        with self._source.reads() as reads:
+            return reads.contains(self._relation.name, values)
 
     def __iter__(self) -> Iterator[Row]:
         """Yields the rows in value order, converted one by one."""
@@ -150,7 +150,7 @@ class RelationView(Tabular):
         return [row for row, weight in self._canonical_weights() if weight > 0]
 
     def _given(self, rows: list[Row]) -> list[Row]:
-        return user_rows(rows, self._relation, self._locked.definitions)
+        return user_rows(rows, self._relation, self._source.definitions)
 
     def _fitted(self, name: str, value: Any, places: Mapping[str, int]) -> Any:
         if name not in places:
@@ -161,6 +161,6 @@ class RelationView(Tabular):
             )
         column = self._relation.columns[places[name]]
         try:
-            return fitter(column.type, self._locked.definitions)(value)
+            return fitter(column.type, self._source.definitions)(value)
         except UnfitError as error:
             raise misfit("the lookup", self._relation, column, error) from None

@@ -42,6 +42,7 @@ from tidelog.engine.interface import (
     Outcome,
     ProgressCallback,
     Queries,
+    Reads,
     Row,
 )
 from tidelog.engine.local.engine import LocalEngine
@@ -365,6 +366,9 @@ class DurableEngine:
 
     def queries(self) -> Queries:
         return self.local.queries()
+
+    def pin(self) -> Reads:
+        return self.local.pin()
 
     def profile(self) -> Profile:
         return self.local.profile()

@@ -72,12 +72,12 @@ class Delta(Tabular):
         """Returns `to_arrow()` as a Spark DataFrame; only on the Spark engine."""
         self._check_weight_is_free()
         if self._rows is None:
-            with self._locked.engine() as engine:
-                nothing = engine.frame(self._relation.name).limit(0)
+            with self._locked.reads() as reads:
+                nothing = reads.frame(self._relation.name).limit(0)
             from pyspark.sql.functions import lit
 
             return nothing.withColumn(WEIGHT, lit(0).cast("bigint"))
-        with self._locked.lock:
+        with self._locked.while_reading_changes():
             return self._rows.deleted_frame().unionByName(self._rows.inserted_frame())
 
     def __len__(self) -> int:
@@ -115,20 +115,20 @@ class Delta(Tabular):
     def _weights(self) -> list[tuple[Row, int]]:
         if self._rows is None:
             return []
-        with self._locked.lock:
+        with self._locked.while_reading_changes():
             weights = self._rows.weights()
         return sort_rows(weights)
 
     def _counts(self) -> tuple[int, int]:
         if self._rows is None:
             return 0, 0
-        with self._locked.lock:
+        with self._locked.while_reading_changes():
             return self._rows.inserted_count(), self._rows.deleted_count()
 
     def _table(self, sign: int) -> pa.Table:
         if self._rows is None:
             return arrow_schema(self._relation).empty_table()
-        with self._locked.lock:
+        with self._locked.while_reading_changes():
             return self._rows.inserted() if sign > 0 else self._rows.deleted()
 
     def _weighted_table(self) -> pa.Table:

@@ -23,17 +23,30 @@ class Listeners:
 
     def __init__(self) -> None:
         self._callbacks: dict[object, tuple[str, Callback]] = {}
+        self._ended: dict[object, Callable[[], None]] = {}
         self._teller: int | None = None
 
-    def add(self, relation: str, callback: Callback) -> Callable[[], None]:
-        """Subscribes a callback from the next epoch on. Returns a function that unsubscribes it."""
+    def add(self, relation: str, callback: Callback, ended: Callable[[], None] | None = None) -> Callable[[], None]:
+        """Subscribes a callback from the next epoch on. Returns a function that unsubscribes it. `ended` is called when
+        the database is closed.
+        """
         token = object()
         self._callbacks[token] = relation, callback
+        if ended is not None:
+            self._ended[token] = ended
 
         def stop() -> None:
             self._callbacks.pop(token, None)
+            self._ended.pop(token, None)
 
         return stop
+
+    def end(self) -> None:
+        """Ends all subscriptions."""
+        ended = list(self._ended.values())
+        self._callbacks, self._ended = {}, {}
+        for each in ended:
+            each()
 
     @property
     def is_telling_here(self) -> bool:

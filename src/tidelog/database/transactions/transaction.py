@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from tidelog.database.locked_engine import LockedEngine, declared, unknown_relation
+from tidelog.database.run_in_thread import run_in_thread
 from tidelog.database.transactions.changes import Changes
 from tidelog.database.transactions.modify import Fields, modification
 from tidelog.database.transactions.progress import log_if_slow, reporting
@@ -61,8 +62,9 @@ class Transaction:
     ([('b', 'd'), ('c', 'd')], [('a', 'b'), ('a', 'c')])
     """
 
-    def __init__(self, locked: LockedEngine) -> None:
+    def __init__(self, locked: LockedEngine, wait: float | None = None) -> None:
         self._locked = locked
+        self._wait = wait
         self._state = _State.NEW
         self._writes: dict[str, Writes] = {}
         self._count = 0
@@ -187,14 +189,13 @@ class Transaction:
     # Begin and end
 
     def begin(self) -> Self:
-        """Opens the transaction. Raises TransactionError when it was opened before, or when another one is open."""
-        if self._state is not _State.NEW:
-            raise TransactionError(
-                f"the transaction is {self._state.value} and cannot begin again",
-                code=Code.TRANSACTION_OVER,
-                help="make a new one with `db.transaction()`",
-            )
-        self._locked.begin(self)
+        """Opens the transaction, after those that came before it.
+
+        Raises TransactionError when it was opened before, after the seconds of `wait`, and at once when this thread or
+        task has another one open, for it would wait for itself.
+        """
+        self._check_new()
+        self._locked.begin(self, self._wait)
         self._state = _State.OPEN
         return self
 
@@ -235,6 +236,24 @@ class Transaction:
             return  # ended inside the block
         if kind is None:
             self.commit()
+        else:
+            self.rollback()
+
+    # In asyncio
+
+    async def __aenter__(self) -> Self:
+        self._check_new()
+        await self._locked.begin_async(self, self._wait)
+        self._state = _State.OPEN
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._state is not _State.OPEN:
+            return  # ended inside the block
+        if kind is None:
+            await run_in_thread(self.commit, self._locked.cancel_commit)
         else:
             self.rollback()
 
@@ -301,6 +320,14 @@ class Transaction:
             return fitter(relation.key_type, self._locked.definitions)(key)
         except UnfitError as error:
             raise key_misfit(relation, error) from None
+
+    def _check_new(self) -> None:
+        if self._state is not _State.NEW:
+            raise TransactionError(
+                f"the transaction is {self._state.value} and cannot begin again",
+                code=Code.TRANSACTION_OVER,
+                help="make a new one with `db.transaction()`",
+            )
 
     def _check_open(self, verb: str) -> None:
         if self._state is _State.OPEN:

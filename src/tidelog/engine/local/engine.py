@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from dataclasses import replace
+from threading import Lock
 from time import perf_counter
 from typing import Any
 from weakref import WeakSet
 
-import numpy as np
 import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
@@ -23,13 +24,13 @@ from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.encoding.words_pool import WordsPool
 from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.local.epoch.changes import LocalChanges, no_session, row_changes, weight_changes
-from tidelog.engine.local.epoch.net_operations import NetOperations, bag_to_rows, net_operations, split_by_sign
+from tidelog.engine.local.epoch.net_operations import NetOperations, net_operations, split_by_sign
 from tidelog.engine.local.epoch.progress import progress_hooks
 from tidelog.engine.local.epoch.rule_changes import RuleChanges, connect
 from tidelog.engine.local.execution.threads import ThreadPool, processors
 from tidelog.engine.local.machine_code.declare import seconds_loading
-from tidelog.engine.local.queries.lookup import find_line, find_lines
 from tidelog.engine.local.queries.queries import LocalQueries
+from tidelog.engine.local.reads import LocalReads
 from tidelog.engine.local.runtime import Runtime
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.inserted_rows import InsertedRows
@@ -111,6 +112,12 @@ class LocalEngine:
         tables = Tables(program, self._catalog, numbers)
         connect(strata, tables)
         self._runtime = self._make_runtime(program, numbers, strata, tables, copies)
+        self._busy = Lock()  # held by epochs, and while a reader builds an index
+        self._wanted: set[tuple[Store, tuple[int, ...]]] = set()
+        self._rules: RuleSet | None = None
+        self._found_reads: LocalReads | None = None
+        self._views: WeakSet[LocalReads] = WeakSet()
+        self._publish()
 
     @property
     def program(self) -> RuleProgram:
@@ -153,7 +160,7 @@ class LocalEngine:
     def open(self) -> Outcome:
         """Derives what the program's own facts imply: every stratum with rules is bootstrapped from nothing."""
         started = perf_counter()
-        with self._cancellation.held():
+        with self._busy, self._cancellation.held():
             return self._run_epoch(started, self._runtime.scheduler.all(), None, recompute=True)
 
     def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
@@ -193,28 +200,41 @@ class LocalEngine:
         even_if_empty: bool,
     ) -> Outcome | None:
         started = perf_counter()
-        with self._cancellation.held():
-            self._runtime.queries.release()
-            if self._capture is None:  # a capture reads values later
-                self._runtime.reclaim.before_an_epoch()
+        with self._busy, self._cancellation.held():
+            self._prepare_epoch()
             if rules is None:
                 net = self._net(operations)
                 is_empty = not net.facts and not net.weights and not even_if_empty
                 outcome = None if is_empty else self._apply(started, net, before_commit)
             else:
-                outcome = self._commit_rules(started, operations, before_commit, rules.rules.rules)
+                outcome = self._commit_rules(started, operations, before_commit, rules.rules)
             self.marks = marked(self.marks, marks)
             return outcome
+
+    def _prepare_epoch(self) -> None:
+        """Does what waits for a moment without an epoch: frees values and lines that nobody needs, builds indexes that
+        readers have missed.
+        """
+        pins = self._catalog.pins
+        pins.forget()
+        if self._capture is None and not pins.is_pinned:  # captures and readers decode values later
+            with pins.turn:
+                if not pins.is_pinned:
+                    self._runtime.reclaim.before_an_epoch()
+        while self._wanted:
+            store, columns = self._wanted.pop()
+            if store.is_attached:
+                store.arrange(columns)
 
     def _net(self, operations: Sequence[Operation]) -> NetOperations:
         runtime = self._runtime
         return net_operations(operations, runtime.program, runtime.numbers, runtime.scheduler.stratum_of, self._values)
 
     def _commit_rules(
-        self, started: float, operations: Sequence[Operation], before_commit: BeforeCommit, program: RuleProgram
+        self, started: float, operations: Sequence[Operation], before_commit: BeforeCommit, rules: RuleSet
     ) -> Outcome:
         """Runs an epoch that begins with other rules; if it fails, the runtime of the old rules is active again."""
-        before = self._runtime
+        before, known, program = self._runtime, self._rules, rules.rules
         copies = self._copies(program)
         change = RuleChanges(
             self._catalog, before.program, before.strata, before.numbers, before.tables, before.copies, program, copies
@@ -223,11 +243,12 @@ class LocalEngine:
             strata = change.strata(self._stratum)
             change.connect()
             self._runtime = self._make_runtime(program, change.numbers, strata, change.tables, copies, before)
+            self._rules = rules
             net = self._net(operations)
             self._add_delayed(self._runtime.delays.continue_from(before.delays), net)
             outcome = self._apply(started, net, before_commit)
         except BaseException:
-            self._runtime = before
+            self._runtime, self._rules = before, known
             before.activate()
             change.roll_back()
             raise
@@ -252,37 +273,74 @@ class LocalEngine:
             else:
                 net.facts[self._runtime.numbers[name]] = split_by_sign(bag, self.program.relations[name])
 
+    # The committed state
+
+    def pin(self) -> LocalReads:
+        """Returns the state of the last commit, for readers in any thread; it stays as it is until `release`."""
+        with self._catalog.pins.turn:
+            return self._reads.hold()
+
+    @property
+    def _reads(self) -> LocalReads:
+        """The state of the last commit; the caller has the turn, or no epoch can be committed meanwhile."""
+        found = self._found_reads
+        if found is None:
+            found = self._found_reads = LocalReads(
+                self.epoch,
+                self._published,
+                self._published_rules,
+                dict(self._committed),
+                self._catalog.pins,
+                self._values,
+                self,
+            )
+            self._views.add(found)
+        return found
+
+    def _publish(self) -> None:
+        """Makes the present stores those that readers see; in a turn."""
+        runtime = self._runtime
+        self._published, self._published_rules = runtime, self._rules
+        self._committed = {number: self._catalog.stores[number] for number in runtime.numbers.values()}
+        for store in self._committed.values():
+            if not store.versions.is_published:
+                store.versions.publish(store)
+        self._found_reads = None
+
+    @contextmanager
+    def idle(self) -> Iterator[bool]:
+        """See `queries.lookup.Indexer`."""
+        is_idle = self._busy.acquire(blocking=False)
+        try:
+            yield is_idle
+        finally:
+            if is_idle:
+                self._busy.release()
+
+    def want(self, store: Store, columns: tuple[int, ...]) -> None:
+        """See `queries.lookup.Indexer`."""
+        self._wanted.add((store, columns))
+
     def table(self, relation: str) -> pa.Table:
-        store = self._store(relation)
-        return self._values.words_to_table(store.columns_of(store.lines()), self.program.relations[relation])
+        return self._reads.table(relation)
 
     def rows(self, relation: str) -> list[tuple[Row, int]]:
-        if self.program.relations[relation].kind is not Kind.SET and relation in self._runtime.weighted:
-            return bag_to_rows(self._runtime.tables[relation].weights, self.program.relations[relation], self._values)
-        store = self._store(relation)
-        found = self._values.words_to_rows(store.columns_of(store.lines()), self.program.relations[relation])
-        return [(row, 1) for row in found]
+        return self._reads.rows(relation)
 
     def lookup(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
-        store, declared = self._store(relation), self.program.relations[relation]
-        words = [self._values.find(value, declared.columns[i].type) for i, value in zip(columns, key, strict=True)]
-        if any(word is None for word in words):
-            return []
-        lines = find_lines(store, columns, np.array(words, dtype=np.int64))
-        return self._values.words_to_rows(store.columns_of(lines), declared)
+        return self._reads.lookup(relation, columns, key)
 
     def frame(self, relation: str) -> Any:
         raise no_session()
 
     def count(self, relation: str) -> int:
-        return len(self._store(relation))
+        return self._reads.count(relation)
 
     def contains(self, relation: str, row: Row) -> bool:
-        columns = self.program.relations[relation].columns
-        words = [self._values.find(value, column.type) for value, column in zip(row, columns, strict=True)]
-        if any(word is None for word in words):
-            return False
-        return find_line(self._store(relation), np.array([*words, 0], dtype=np.int64)) >= 0
+        return self._reads.contains(relation, row)
+
+    def queries(self) -> LocalQueries:
+        return self._reads.queries()
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:
         words = self._runtime.scheduler.stratum_of(self._runtime.numbers[relation]).given_to(relation)
@@ -300,7 +358,16 @@ class LocalEngine:
 
     def profile(self) -> Profile:
         """Returns the costs of the epochs and the size of the state."""
-        return self._runtime.profiler.profile(self.epoch, self._catalog, self._runtime.numbers)
+        found = self._runtime.profiler.profile(self.epoch, self._catalog, self._runtime.numbers)
+        return replace(found, pinned_bytes=self._pinned_bytes())
+
+    def _pinned_bytes(self) -> int:
+        """Returns the bytes that only readers of earlier commits need, and those of copies for queries."""
+        current = {*map(id, self._committed.values())}
+        views = list(self._views)
+        held = {id(store): store for view in views for store in view.stores() if id(store) not in current}
+        copied = sum(view.copied_bytes() for view in views)
+        return self._catalog.pins.kept_bytes() + copied + sum(store.memory() for store in held.values())
 
     def cancel(self) -> bool:
         """Cancels the epoch that runs in another thread; False if none runs, or it is being committed."""
@@ -310,12 +377,10 @@ class LocalEngine:
         """See `Engine.on_progress`."""
         self.on_stratum, self._watch.on_round = (None, None) if tell is None else progress_hooks(self.program, tell)
 
-    def queries(self) -> LocalQueries:
-        return self._runtime.queries
-
     def close(self) -> None:
         """Frees the memory, and ends the threads."""
-        self._runtime.queries.release()
+        self._committed, self._found_reads = {}, None
+        self._wanted.clear()
         self._thread_pool.close()
         self._catalog.close()
         self._catalog = Catalog([])
@@ -327,7 +392,7 @@ class LocalEngine:
         """Applies operations that were committed before, and moves the state to this epoch."""
         with self.replaying():
             self.commit(operations, rules=rules)
-        self.epoch = epoch
+        self.epoch, self._found_reads = epoch, None
 
     @contextmanager
     def replaying(self) -> Iterator[None]:
@@ -341,23 +406,24 @@ class LocalEngine:
 
     def capture(self) -> Capture:
         """Captures the committed state, to be read while later epochs commit, until `release`."""
-        pools = self._values.interned(
-            column.type for relation in self._runtime.relations for column in relation.columns
-        )
-        # A chain of structs would be written once for each of its links.
-        used = self._runtime.reclaim.used_directly([pool for pool in pools.values() if isinstance(pool, WordsPool)])
-        self._capture = Capture(
-            self.epoch,
-            self._catalog,
-            self._runtime.numbers,
-            self._runtime.strata,
-            bags_of(self._runtime.weighted, self._runtime.tables, self._runtime.strata, self._runtime.delays),
-            [
-                (type_, pool.copy_values(used[pool]) if isinstance(pool, WordsPool) else pool.copy_values())
-                for type_, pool in pools.items()
-            ],
-        )
-        return self._capture
+        with self._busy:  # lines that pins gave back are free, or not yet
+            pools = self._values.interned(
+                column.type for relation in self._runtime.relations for column in relation.columns
+            )
+            # A chain of structs would be written once for each of its links.
+            used = self._runtime.reclaim.used_directly([pool for pool in pools.values() if isinstance(pool, WordsPool)])
+            self._capture = Capture(
+                self.epoch,
+                self._catalog,
+                self._runtime.numbers,
+                self._runtime.strata,
+                bags_of(self._runtime.weighted, self._runtime.tables, self._runtime.strata, self._runtime.delays),
+                [
+                    (type_, pool.copy_values(used[pool]) if isinstance(pool, WordsPool) else pool.copy_values())
+                    for type_, pool in pools.items()
+                ],
+            )
+            return self._capture
 
     def release(self) -> None:
         """Ends the capture."""
@@ -372,7 +438,7 @@ class LocalEngine:
             stratum.instances = state.instances[min(stratum.relations)]
             stratum.resume(state.bags(GIVEN))
         self._runtime.delays.resume(state.queues())
-        self.epoch = state.epoch
+        self.epoch, self._found_reads = state.epoch, None
 
     # State
 
@@ -413,7 +479,7 @@ class LocalEngine:
         self._runtime.delays.resume(
             {name: [self._bag(name, table) for table in queue] for name, queue in state.waiting.items()}
         )
-        self.epoch = state.epoch
+        self.epoch, self._found_reads = state.epoch, None
 
     def load(self, states: Mapping[str, pa.Table], epoch: int = 0, given: Mapping[str, Bag] | None = None) -> None:
         """Loads the state of every relation named (the others are empty) without deriving anything.
@@ -424,12 +490,15 @@ class LocalEngine:
         held = [number for each in self._runtime.strata if not each.joins for number in each.relation_numbers]
         weights = self._runtime.state_tables.load(states, held)
         fill_tables(weights, self._catalog, self._runtime.numbers, self._runtime.tables)
+        for name in states:
+            store = self._store(name)
+            store.versions.publish(store)
         for stratum in self._runtime.strata:
             totals = [each.totals_of(each.lines()).sum() for each in stratum.stores()]
             stratum.instances = int(sum(totals))
             stratum.resume(given or {})
         self._catalog.resized.update(self._runtime.numbers.values())
-        self.epoch = epoch
+        self.epoch, self._found_reads = epoch, None
 
     def export_counts(self, relation: str) -> list[tuple[Row, list[tuple[int, int]]]]:
         """Returns each row with its iterations, upwards, and their counts; empty except for the strategy `counting`."""
@@ -506,17 +575,28 @@ class LocalEngine:
         runtime, visited = self._runtime, self._runtime.scheduler.visited
         if self._capture is not None:
             self._capture.before_commit(visited)
-        runtime.delays.commit()
-        for table in runtime.tables.values():
-            table.commit()
-        for stratum in visited:
-            stratum.commit()
-        self.epoch += 1
+        pins = self._catalog.pins
+        with pins.turning():
+            runtime.delays.commit()
+            if pins.is_pinned:
+                pins.keeping.update(table for table in runtime.tables.values() if table.keep(pins.commits + 1))
+            for table in runtime.tables.values():
+                table.commit()
+            for stratum in visited:
+                stratum.commit()
+            self.epoch += 1
+            pins.commits += 1
+            self._found_reads = None
+            if runtime is not self._published:
+                self._publish()
+            for stratum in visited:
+                for number in stratum.relation_numbers:
+                    self._committed[number] = self._catalog.stores[number]
 
     def _roll_back(self) -> None:
         """Returns to the last commit, and forgets the net operations of this epoch."""
         for stratum in self._runtime.scheduler.visited:
-            stratum.roll_back()
+            stratum.roll_back()  # each store in a turn of its own: readers look at no other state of the epoch
             self._catalog.resized.update(stratum.relation_numbers)
         for stratum in self._runtime.strata:
             stratum.facts = {}

@@ -16,8 +16,6 @@ from tidelog.engine.local.epoch.reclaim_values import Reclaim
 from tidelog.engine.local.epoch.scheduler import Scheduler
 from tidelog.engine.local.metrics.profiler import Profiler
 from tidelog.engine.local.metrics.relation_sizes import RelationSizes
-from tidelog.engine.local.queries.committed_view import CommittedView
-from tidelog.engine.local.queries.queries import LocalQueries
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.weighted_table import Tables
 from tidelog.engine.local.strata.joins import LocalStratum
@@ -60,8 +58,6 @@ class Runtime:
         self.delays = Delays(program, tables)
         self.inspector = Inspector(program, tables, values)
         self.reclaim: Reclaim = Reclaim(program, numbers, catalog, tables, self.delays, values, strata, reclaim)
-        weights = {name: tables[name] for name in self.weighted}
-        self.queries = LocalQueries(CommittedView(program, catalog, numbers, values, weights, copies), strata)
         self.profiler: Profiler = Profiler(program, strata, profiler)
         self.state_tables = StateTables(program, catalog, numbers, values, self.weighted, copies)
         if before is not None:

@@ -275,6 +275,9 @@ class SparkEngine:
             self._queries = SparkQueries(self.program, source)
         return self._queries
 
+    def pin(self) -> None:
+        """Has no pins: readers wait for the lock of the database."""
+
     def profile(self) -> Profile:
         sizes = {name: self._directory.size(stored.files) for name, stored in self._relations_stored.items()}
         rows = {name: self.count(name) for name in self.program.relations}

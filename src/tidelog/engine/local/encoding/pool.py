@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from itertools import repeat
+from threading import RLock
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -84,7 +85,7 @@ class Pool(Protocol):
 class ObjectPool:
     """The interned values of a type as Python objects; an id is an index into a list."""
 
-    __slots__ = ("_constants", "_free", "_ids", "_values", "limit")
+    __slots__ = ("_constants", "_free", "_ids", "_lock", "_values", "limit")
 
     def __init__(self) -> None:
         self._values: list[Value] = []
@@ -92,6 +93,7 @@ class ObjectPool:
         self.limit = SMALLEST_SWEEP
         self._free = array("q")
         self._constants: set[int] = set()
+        self._lock = RLock()  # readers in other threads intern values, too
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -102,18 +104,27 @@ class ObjectPool:
 
     def intern(self, value: Value) -> int:
         known = self._ids.get(value)
-        if known is None:
-            if self._free:
-                known = self._free.pop()
-                self._values[known] = value
-            else:
-                known = len(self._values)
-                self._values.append(value)
-            self._ids[value] = known
-        return known
+        return self._added(value) if known is None else known
+
+    def _added(self, value: Value) -> int:
+        with self._lock:
+            known = self._ids.get(value)
+            if known is None:
+                if self._free:
+                    known = self._free.pop()
+                    self._values[known] = value
+                else:
+                    known = len(self._values)
+                    self._values.append(value)
+                self._ids[value] = known
+            return known
 
     def intern_all(self, values: Sequence[Value], *, distinct: bool = False) -> Words:
         """Many new values cost a few passes at C speed, not a call each."""
+        with self._lock:
+            return self._all_added(values, distinct=distinct)
+
+    def _all_added(self, values: Sequence[Value], *, distinct: bool) -> Words:
         words = np.fromiter(map(self._ids.get, values, repeat(-1)), np.int64, len(values))
         missing = np.flatnonzero(words < 0)
         if not len(missing):

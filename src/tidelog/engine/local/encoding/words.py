@@ -10,6 +10,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ class Values:
 
     def __init__(self, definitions: Definitions | None = None) -> None:
         self._pools: dict[Type, Pool] = {}
+        self._lock = RLock()
         self.pools: list[Pool] = []
         self.definitions = definitions or Definitions()
 
@@ -73,15 +75,20 @@ class Values:
         """Returns the pool of an interned type; a `Ref` or an `Intern` shares that of the value inside, as it is that
         value."""
         pool = self._pools.get(type_)
-        if pool is None:
-            bare = bare_type(type_)
-            if bare == type_:
-                pool = self._made_pool(type_)
-                self.pools.append(pool)
-            else:
-                pool = self.pool(bare)
-            self._pools[type_] = pool
-        return pool
+        return self._new_pool(type_) if pool is None else pool
+
+    def _new_pool(self, type_: Type) -> Pool:
+        with self._lock:
+            pool = self._pools.get(type_)
+            if pool is None:
+                bare = bare_type(type_)
+                if bare == type_:
+                    pool = self._made_pool(type_)
+                    self.pools.append(pool)
+                else:
+                    pool = self.pool(bare)
+                self._pools[type_] = pool
+            return pool
 
     def _made_pool(self, type_: Type) -> Pool:
         match type_:

@@ -87,6 +87,7 @@ class ListedRows:
 
         run(place)
         kernels.find_entries(self._catalog.A, arrangement)
+        self._store.end_taking(arrangement)
         return True
 
     def _shares(self, threads: int) -> list[int]:

@@ -251,11 +251,12 @@ def arrange_hashed(A, arrangement, line, row, hashed):
             return False
         for i in range(length):
             store32(pool, moved + i, load32(pool, start + i))
+        # The entry first: a reader that finds the same start before and after has read no place that was given back.
+        store64(address, k.ENTRY_START, moved)
+        store32(address, k.ENTRY_ROOM, room)
         if capacity > 0:
             give_place(A, arrangement, start, capacity)
         start = moved
-        store64(address, k.ENTRY_START, start)
-        store32(address, k.ENTRY_ROOM, room)
     store32(pool, start + length, line)
     store32(address, k.ENTRY_LENGTH, length + 1)
     store16(A[arrangement, k.MARKS], line, mark_of(length))

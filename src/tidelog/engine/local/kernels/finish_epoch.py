@@ -22,7 +22,7 @@ from tidelog.engine.local.kernels.index import (
     same_words,
     slot_after,
 )
-from tidelog.engine.local.kernels.memory import claim, entry_point, load32, load64, prefetch, store32, store64
+from tidelog.engine.local.kernels.memory import claim, entry_point, load32, load64, prefetch, store8, store32, store64
 from tidelog.engine.local.kernels.row_counts import count_of, set_numbers, set_total, total_of
 
 
@@ -251,9 +251,15 @@ def index_facts(lines, slots, first, end, stamp, hashes):
 
 @entry_point("int64(int64[:,::1], int64[:,::1], int64)")
 def commit(S, A, relation):
-    """Makes the overlay the state: removes deleted rows, clears stamps and marks."""
+    """Makes the overlay the state: removes deleted rows, clears stamps and marks. Readers see it in PRESENT."""
     columns = S[relation, k.COLUMNS]
     stride = S[relation, k.WIDTH] * 8
+    present = S[relation, k.PRESENT]
+    if present != 0:
+        for place in range(S[relation, k.INSERTED_COUNT]):
+            store8(present + load32(S[relation, k.INSERTED], place), 1)
+        for place in range(S[relation, k.DELETED_COUNT]):
+            store8(present + load32(S[relation, k.DELETED], place), 0)
     for place in range(S[relation, k.LOG_COUNT]):
         line = load64(S[relation, k.LOG], place * k.LOG_WIDTH)
         row = S[relation, k.ROWS] + line * stride

@@ -38,7 +38,8 @@ FIRST_ARRANGEMENT = 25  # its line in A, or -1
 WIDE = 26  # 1: rows have a word each for total and count
 COUNT_ROOM = 27  # instances that may be applied before the largest total must be checked
 SCAN_ZONES = 28  # zones of all rows, while a stratum above is derived (`zones`), or 0
-STORE_FIELDS = 29
+PRESENT = 29  # a byte per line, 1: the last commit has a row there (`storage/versions`); 0 before the first commit
+STORE_FIELDS = 30
 
 # The words of a row behind its columns; COUNT is a word of its own only in a wide relation.
 META, TOTAL, COUNT = 0, 1, 2

@@ -7,9 +7,22 @@ only for code that is not there. Until then a kernel is a plain function with a 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from threading import RLock
 from time import perf_counter
 from typing import Any
+
+
+class _Loading:
+    """The lock of the thread that loads an entry point. A forked child gets another: nobody would open this one."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+
+
+_loading = _Loading()
+os.register_at_fork(after_in_child=_loading.__init__)  # type: ignore[misc]
 
 
 class Kernel:
@@ -65,9 +78,11 @@ class EntryPoint:
         if self._loaded is None:
             from tidelog.engine.local.machine_code.load import load_entry_point
 
-            began = perf_counter()
-            self._loaded = load_entry_point(self)
-            EntryPoint.seconds_loading += perf_counter() - began
+            with _loading.lock:  # readers and the writer may need it at the same time
+                if self._loaded is None:
+                    began = perf_counter()
+                    self._loaded = load_entry_point(self)
+                    EntryPoint.seconds_loading += perf_counter() - began
         return self._loaded
 
     def __call__(self, *arguments: Any) -> Any:

@@ -1,57 +1,77 @@
-"""The committed rows of a local engine, looked up by any columns: the input of explanations and queries.
+"""The rows of one commit, looked up by any columns: the input of explanations and queries.
 
-A look-up by columns that no plan arranges needs an arrangement of its own. It is built on first use, serves all
-look-ups until the next epoch begins, and is freed then: no epoch pays for a query that was run once.
+A look-up by columns that an epoch's plans arrange reads that arrangement, beside the epochs that run. By other columns
+it scans, and after a few scans reads a copy of the relation with an arrangement of its own (`private_rows`): no epoch
+pays for a query that was run once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from threading import Lock
 
 import numpy as np
 
 from tidelog.engine.local.encoding.words import Values, Words
-from tidelog.engine.local.epoch.cancellation import Cancellation
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.queries.private_rows import PrivateRows
+from tidelog.engine.local.queries.store_at import StoreAt
 from tidelog.engine.local.storage.catalog import Catalog
-from tidelog.engine.local.storage.store import Store
-from tidelog.engine.local.storage.weighted_table import Bag, Row, Table
+from tidelog.engine.local.storage.versions import Pins
+from tidelog.engine.local.storage.weighted_table import Bag, Row, Table, add_weight
 from tidelog.plan.statistics import Order
 from tidelog.rules.analysis.copies import Copies, Copy
 from tidelog.rules.ir import RuleProgram
 
 _FIRST_CHUNK, _LARGEST_CHUNK = 64, 65_536
+_SCANS = 2  # look-ups by other columns that scan, before the rows are copied and arranged
+_UNKNOWN_SIZE = 1000
 _Index = dict[Row, list[tuple[Row, int]]]
+Derive = Callable[[str, tuple[int, ...], Row], Iterator[Row]]
 
 
 class CommittedView:
-    """Rows are tuples of words. `tables` are those of the relations whose rows have weights."""
+    """Rows are tuples of words. `at` returns the store of a relation as of the commit; `tables` are those of the
+    relations whose rows have weights. `on_demand` are hidden relations that no epoch derives, and `derive` does.
+    """
 
     def __init__(
         self,
         program: RuleProgram,
-        catalog: Catalog,
-        numbers: Mapping[str, int],
+        commit: int,
+        pins: Pins,
+        names: Mapping[str, int],
+        at: Callable[[str], StoreAt],
         values: Values,
         tables: Mapping[str, Table],
         copies: Copies,
+        on_demand: Collection[str] = (),
     ) -> None:
         self.program = program
         self.values = values
-        self.catalog = catalog
-        self.numbers = numbers
+        self.at = at
+        self._pins = pins
+        self._commit = commit
         self._tables = tables
         self._copies = copies.places
+        self._on_demand = on_demand
+        self.derive: Derive | None = None
         self.sizes: Mapping[str, int] = {}
-        self._built: list[tuple[Store, tuple[int, ...] | Order]] = []
+        self.private = PrivateRows(names, at)
+        self._scans: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._lock = Lock()
+        self._bags: dict[str, Bag] = {}
         self._indexes: dict[tuple[str, tuple[int, ...]], _Index] = {}
 
-    def release(self) -> None:
-        """Frees the arrangements built for look-ups; called before the next epoch."""
-        for store, columns in self._built:
-            store.disarrange(columns)
-        self._built.clear()
-        self._indexes.clear()
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog of the copies, for kernels."""
+        return self.private.catalog
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers of relations in `catalog`."""
+        return self.private
 
     @property
     def weighted(self) -> Collection[str]:
@@ -59,26 +79,16 @@ class CommittedView:
         return self._tables.keys()
 
     def arrange(self, number: int, columns: tuple[int, ...] | Order) -> None:
-        """Builds an arrangement, or a trie, of the relation with this number, unless there is one."""
-        store = self.catalog.stores[number]
-        if self.catalog.arrangement(number, columns) not in store.arrangements:
-            # An interrupt must not leave half an arrangement behind.
-            with Cancellation().held():
-                store.arrange(columns)
-                self._built.append((store, columns))
-
-    def index(self, relation: str) -> None:
-        """Builds the index on whole rows of a relation, unless there is one."""
-        store = self._store(relation)
-        if not store.is_indexed:
-            with Cancellation().held():
-                store.index()
+        """Arranges the copy with this number, unless it is arranged so."""
+        self.private.arrange(number, columns)
 
     def size(self, relation: str) -> int:
         """Returns the number of rows of a relation."""
         if relation in self._copies:
             relation = self._copies[relation].of
-        return self.sizes.get(relation, len(self._store(relation)))
+        if relation in self.sizes:
+            return self.sizes[relation]
+        return _UNKNOWN_SIZE if self._is_on_demand(relation) else len(self.at(relation))
 
     def find(
         self, relation: str, columns: tuple[int, ...], key: Row, below: int | None = None
@@ -93,71 +103,85 @@ class CommittedView:
         if relation in self._copies:
             yield from self._copied(self._copies[relation], columns, key)
             return
-        store = self._store(relation)
-        if len(columns) == store.columns:
+        if self._is_on_demand(relation):
+            assert self.derive is not None
+            for row in self.derive(relation, columns, key):
+                yield row, 1
+            return
+        at = self.at(relation)
+        if len(columns) == at.columns:
             # The columns of a plan come in their order: the key is the row.
-            line = self._find_line(store, key)
-            if line >= 0 and (below is None or self._rank_at(store, line) < below):
+            line = self._find_line(at, key)
+            if line >= 0 and (below is None or int(at.ranks(np.array([line]))[0]) < below):
                 yield key, 1
             return
-        lines = self._lines(store, columns, key)
+        lines = self._lines(relation, at, columns, key)
         start, size = 0, _FIRST_CHUNK
         while start < len(lines):
             chunk = lines[start : start + size]
             start, size = start + size, min(size * 4, _LARGEST_CHUNK)
             if below is not None:
-                chunk = chunk[store.ranks_of(chunk) < below]
-            for row in store.columns_of(chunk).tolist():
+                chunk = chunk[at.ranks(chunk) < below]
+            for row in at.words(chunk).tolist():
                 yield tuple(row), 1
 
     def weight(self, relation: str, row: Row) -> int:
         """Returns the weight of a row, 0 if it is absent; in a set it is 1."""
         if relation in self._tables:
-            return self._tables[relation].weight(row, new=False)
-        if relation in self._copies:
+            return self._pins.steady(lambda: self._weight(self._tables[relation], row))
+        if relation in self._copies or self._is_on_demand(relation):
             return len(list(self.find(relation, tuple(range(len(row))), row)))
-        return 1 if self._find_line(self._store(relation), row) >= 0 else 0
+        return 1 if self._find_line(self.at(relation), row) >= 0 else 0
 
     def rank(self, relation: str, row: Row) -> int:
         """Returns the rank of a present row."""
-        store = self._store(relation)
-        return self._rank_at(store, self._find_line(store, row))
+        at = self.at(relation)
+        return int(at.ranks(np.array([self._find_line(at, row)]))[0])
 
     def is_input(self, relation: str, row: Row) -> bool:
         """True if a present row was given as a fact (or is held like one)."""
-        return self._meta(relation, row) & k.INPUT_BIT != 0
+        return self._numbers(relation, row)[1] & k.INPUT_BIT != 0
 
     def total(self, relation: str, row: Row) -> int:
         """Counts the rule instances that derive a present row, one more if it is an input fact."""
-        store = self._store(relation)
-        return int(store.totals_of(np.array([self._find_line(store, row)]))[0])
+        return self._numbers(relation, row)[0]
 
     def decode(self, relation: str, row: Row) -> tuple[object, ...]:
         """Decodes a row of words to Python values."""
         columns = self.program.relations[relation].columns
         return tuple(self.values.decoder(column.type)(word) for column, word in zip(columns, row))
 
-    def _rank_at(self, store: Store, line: int) -> int:
-        return int(store.rows[line, store.columns + k.META]) >> k.RANK_SHIFT & k.RANK_MASK
+    def bag(self, relation: str) -> Bag:
+        """Returns the rows of a weighted relation with their weights. Not to be changed."""
+        with self._lock:
+            found = self._bags.get(relation)
+        if found is None:
+            found = self._pins.steady(lambda: self._bag(self._tables[relation]))
+            with self._lock:
+                self._bags[relation] = found
+        return found
 
-    def _meta(self, relation: str, row: Row) -> int:
-        store = self._store(relation)
-        return int(store.rows[self._find_line(store, row), store.columns + k.META])
+    def _is_on_demand(self, relation: str) -> bool:
+        return relation in self._on_demand and not len(self.at(relation))
 
-    def _store(self, relation: str) -> Store:
-        return self.catalog.stores[self.numbers[relation]]
+    def _numbers(self, relation: str, row: Row) -> tuple[int, int]:
+        at = self.at(relation)
+        totals, metas = at.numbers(np.array([self._find_line(at, row)]))
+        return int(totals[0]), int(metas[0])
 
-    def _find_line(self, store: Store, row: Row) -> int:
-        if not store.is_indexed:
-            with Cancellation().held():
-                store.index()
-        return store.find(np.array([*row, 0], dtype=np.int64))
+    @staticmethod
+    def _find_line(at: StoreAt, row: Sequence[int]) -> int:
+        return at.find(np.array([*row, 0], dtype=np.int64))
 
-    def _lines(self, store: Store, columns: tuple[int, ...], key: Row) -> Words:
+    def _lines(self, relation: str, at: StoreAt, columns: tuple[int, ...], key: Row) -> Words:
         if not columns:
-            return store.lines()
-        self.arrange(store.relation, columns)
-        return store.bucket(columns, np.array(key, dtype=np.int64))
+            return at.lines()
+        words = np.array(key, dtype=np.int64)
+        found = at.bucket(columns, words)
+        if found is not None:
+            return found
+        scans = self._scans[relation, columns] = self._scans.get((relation, columns), 0) + 1
+        return at.scan(columns, words) if scans <= _SCANS else self.private.bucket(relation, columns, words)
 
     def _copied(self, copy: Copy, columns: tuple[int, ...], key: Row) -> Iterator[tuple[Row, int]]:
         """Yields the rows of a relation that is not stored, from the one that has them."""
@@ -165,10 +189,24 @@ class CommittedView:
         for row, weight in self.find(copy.of, tuple(column for column, _ in own), tuple(word for _, word in own)):
             yield tuple(row[column] for column in copy.columns), weight
 
+    # Rows with weights
+
+    def _weight(self, table: Table, row: Row) -> int:
+        later = sum(delta.get(row, 0) for commit, delta in table.history if commit > self._commit)
+        return table.weights.get(row, 0) - later
+
+    def _bag(self, table: Table) -> Bag:
+        bag = dict(table.weights)
+        for commit, delta in table.history:
+            if commit > self._commit:
+                for row, weight in delta.items():
+                    add_weight(bag, row, -weight)
+        return bag
+
     def _weighted(self, relation: str, columns: tuple[int, ...], key: Row) -> list[tuple[Row, int]]:
         index = self._indexes.get((relation, columns))
         if index is None:
-            index = self._indexes[relation, columns] = _indexed(self._tables[relation].weights, columns)
+            index = self._indexes[relation, columns] = _indexed(self.bag(relation), columns)
         return index.get(key, [])
 
 

@@ -29,13 +29,17 @@ _UNKNOWN_SIZE = 1000
 
 
 def evaluate(
-    query: Query, committed: CommittedView, limit: int | None = None, deadline: float | None = None
+    query: Query,
+    committed: CommittedView,
+    limit: int | None = None,
+    deadline: float | None = None,
+    is_cancelled: Callable[[], bool] | None = None,
 ) -> list[tuple[Any, ...]]:
     """Returns the distinct rows of a query, with a `limit` the first that are found.
 
-    Raises EvaluationError when an expression of the query fails, or after `deadline` seconds.
+    Raises EvaluationError when an expression of the query fails, after `deadline` seconds, and once it is cancelled.
     """
-    look = _nothing if deadline is None else _until(deadline)
+    look = _nothing if deadline is None and is_cancelled is None else _watch(deadline, is_cancelled)
     rows = _QueryRows(query, committed, look)
     found: set[Row] = set()
     try:
@@ -59,12 +63,16 @@ def _head(instance: tuple[Row, int]) -> Row:
     return instance[0]
 
 
-def _until(deadline: float) -> Callable[[], None]:
-    """Returns a function that raises once the seconds have passed; it is cheap enough to call at every row."""
+def _watch(deadline: float | None, is_cancelled: Callable[[], bool] | None) -> Callable[[], None]:
+    """Returns a function that raises once the seconds have passed, or the query is cancelled; it is cheap enough to
+    call at every row.
+    """
     started = perf_counter()
 
     def look() -> None:
-        if perf_counter() - started > deadline:
+        if is_cancelled is not None and is_cancelled():
+            raise EvaluationError("the query was cancelled", code=Code.CANCELLED)
+        if deadline is not None and perf_counter() - started > deadline:
             raise EvaluationError(
                 f"the query took longer than its deadline of {max(deadline, 0):g} s",
                 code=Code.DEADLINE_PASSED,
@@ -74,7 +82,7 @@ def _until(deadline: float) -> Callable[[], None]:
     look_now_and_then = paced(look)
 
     def look_first() -> None:
-        if deadline <= 0:
+        if deadline is not None and deadline <= 0:
             look()
         look_now_and_then()
 

@@ -4,8 +4,8 @@
 
 A query is planned as a rule is, so that a cyclic body is joined variable by variable. The steps from a leap on that the
 kernel understands become one `LeapfrogStep` of the match. The step starts from the words that are known and yields the
-words of the variables that it binds, a buffer at a time. Tries are built when first needed, like other arrangements for
-queries (`committed_view`). Relations of the query itself and weighted relations are not joined by leapfrog.
+words of the variables that it binds, a buffer at a time. The relations are copied, and tries of the copies are built,
+when first needed (`private_rows`). Relations of the query itself and weighted relations are not joined by leapfrog.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class LeapfrogPlanner:
         self._committed = committed
         self._apart = {*made, *committed.weighted}
         word = committed.values.temporary_word
-        self._compiler = BytecodeCompiler(committed.numbers, committed.catalog.arrangement, word, functions)
-        columns = max((store.columns for store in committed.catalog.stores), default=0)
+        self._compiler = BytecodeCompiler(committed.numbers, committed.private.arrangement, word, functions)
+        columns = max((len(relation.columns) for relation in committed.program.relations.values()), default=0)
         self._scratch: Words = np.zeros(columns + 1, dtype=np.int64)
         self.found = 0
         self.looked_at = 0
@@ -88,9 +88,6 @@ class LeapfrogPlanner:
         segment = compiler.piece([Variable(name, types[name]) for name in given], steps, found)
         for relation, keys in dict.fromkeys(compiler.probes):
             self._committed.arrange(relation, keys)
-        for each in steps:
-            if isinstance(each, Join | Antijoin):
-                self._committed.index(each.atom.relation)
         control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         control[k.PHASE], control[k.THREADS], control[k.CHUNK] = k.INSERT, 1, k.ALL_ROWS
         executor = SegmentExecutor(segment, control, np.zeros((1, len(given) + 1), dtype=np.int64))

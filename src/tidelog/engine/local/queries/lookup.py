@@ -1,46 +1,61 @@
 """Look-up of rows by their values, for readers: through an index, or by a scan while an index does not pay.
 
 A large relation that was just loaded has no index, and building one takes as long as some ten scans. So the first
-look-ups scan, and the index is built when more follow, or when an epoch needs it.
+look-ups scan, and the index is built when more follow, or when an epoch needs it. Only an idle engine builds one;
+beside an epoch a look-up scans, and the next epoch begins with the index that it missed.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
 
-from tidelog.engine.local.kernels.layout import FREED, META, STAMP_SHIFT, USED
+from tidelog.engine.local.queries.store_at import StoreAt
 from tidelog.engine.local.storage.store import Store, Words
 
 MANY_ROWS = 1_000_000
 _SCANS = 10
 
 
-def find_line(store: Store, row: Words) -> int:
+class Indexer(Protocol):
+    """Builds indexes of an engine's stores, when no epoch runs."""
+
+    def idle(self) -> AbstractContextManager[bool]:
+        """Keeps epochs from starting in the block; yields False if one runs."""
+
+    def want(self, store: Store, columns: tuple[int, ...]) -> None:
+        """Notes an arrangement to build before the next epoch."""
+
+
+def find_line(at: StoreAt, row: Words, indexer: Indexer) -> int:
     """Returns the line of a row, or -1."""
-    if store.is_indexed or not store.columns or not _may_scan(store):
-        return store.find(row)
-    lines = scan(store, tuple(range(store.columns)), row[: store.columns])
-    return int(lines[0]) if len(lines) else -1
+    store = at.store
+    if not store.is_indexed and store.columns and not _may_scan(store):
+        _build(store, indexer, store.index)
+    return at.find(row)
 
 
-def find_lines(store: Store, columns: tuple[int, ...], key: Words) -> Words:
-    """Returns the lines of the rows with these words in these columns."""
-    if not columns or store.catalog.arrangement(store.relation, columns) in store.arrangements or not _may_scan(store):
-        return store.bucket(columns, key)
-    return scan(store, columns, key)
+def find_lines(at: StoreAt, columns: tuple[int, ...], key: Words, indexer: Indexer) -> Words:
+    """Returns the lines of the rows with these words in these columns (at least one)."""
+    found = at.bucket(columns, key)
+    if found is None and at.arrangement(columns) is None and not _may_scan(at.store):
+        if _build(at.store, indexer, lambda: at.store.arrange(columns)):
+            found = at.bucket(columns, key)
+        else:
+            indexer.want(at.store, columns)
+    return at.scan(columns, key) if found is None else found
 
 
-def scan(store: Store, columns: tuple[int, ...], key: Words) -> Words:
-    """Returns the lines of the rows with these words in these columns (at least one), by reading all rows."""
-    used = store.rows[: int(store.line[USED])]
-    (first, *others), (word, *words) = columns, key.tolist()
-    lines: Words = np.flatnonzero(used[:, first] == word)
-    for column, word in zip(others, words, strict=True):
-        lines = lines[used[lines, column] == word]
-    present: Words = lines[used[lines, store.columns + META] >> STAMP_SHIFT != FREED]
-    return present
+def _build(store: Store, indexer: Indexer, build: Callable[[], None]) -> bool:
+    """Builds an index, if no epoch runs and the store is not one of an earlier commit."""
+    with indexer.idle() as is_idle:
+        if is_idle and store.is_attached:
+            build()
+            return True
+    return False
 
 
 def _may_scan(store: Store) -> bool:
     store.scans += 1
-    return len(store) >= MANY_ROWS and store.scans <= _SCANS
+    return store.versions.live >= MANY_ROWS and store.scans <= _SCANS

@@ -27,6 +27,7 @@ class Arrangement:
         self.entries = Growing(np.int64, width=k.ENTRY_EXTRA + self.key_count)
         self.table = Growing(np.int64)
         self.pool = Growing(np.int32)
+        self.moves = 1  # odd while the arrays do not belong together, so that no reader may use them
 
     def bucket(self, entry: int) -> Lines:
         """Returns the lines in the bucket of an entry."""
@@ -55,10 +56,12 @@ class Arrangement:
 
     def build(self, stores: Words, lines: Words, number: int, relation: int, entries: int = SMALLEST) -> None:
         """Builds the arrangement from all rows of the relation, starting with room for so many keys."""
+        self.moves |= 1
         self._note_room(lines[number], relation, int(stores[relation, k.LIVE]), entries)
         done, found = 0, np.empty(int(stores[relation, k.USED]), dtype=np.int32)
         while (done := entry_points.build_arrangement(stores, lines, number, done, found)) < stores[relation, k.USED]:
             self._make_key_room(lines, number)
+        self.moves += 1
 
     def _note_room(self, line: Words, relation: int, rows: int, entries: int) -> None:
         """Makes room for so many rows and keys, and writes the line of the empty arrangement."""
@@ -80,12 +83,16 @@ class Arrangement:
             if count > SMALLEST and np.count_nonzero(self._lengths(count)) * 2 < count:
                 self.build(stores, lines, number, relation)
             else:
+                self.moves += 1
                 self._make_key_room(lines, number)
+                self.moves += 1
         elif int(line[k.POOL_WASTE]) * 2 > int(line[k.POOL_USED]):
             self.build(stores, lines, number, relation, count)
         else:
+            self.moves += 1
             self.pool.make_room(2 * len(self.pool) + SMALLEST)
             line[k.POOL], line[k.POOL_CAPACITY] = self.pool.address, len(self.pool)
+            self.moves += 1
 
     def _make_key_room(self, lines: Words, number: int) -> None:
         """Makes room for more keys in the entries and in the table."""

@@ -10,6 +10,7 @@ import numpy as np
 from tidelog.engine.local.kernels import finish_epoch
 from tidelog.engine.local.kernels.layout import ARRANGEMENT_FIELDS, STORE_FIELDS
 from tidelog.engine.local.storage.store import FEW, Store, Words
+from tidelog.engine.local.storage.versions import Pins
 from tidelog.plan.statistics import Order
 
 MOST_AT_ONCE = 1 << 29  # rows whose places and hashes a word can multiply (`finish_epoch.mark_repeated`)
@@ -33,6 +34,7 @@ class Catalog:
     """
 
     def __init__(self, columns: Sequence[int]) -> None:
+        self.pins = Pins()
         self.S: Words = np.zeros((2 * len(columns) + 1, STORE_FIELDS), dtype=np.int64)
         self.A: Words = np.zeros((0, ARRANGEMENT_FIELDS), dtype=np.int64)
         self._arrangements: dict[tuple[int, tuple[int, ...] | Order], int] = {}
@@ -41,6 +43,10 @@ class Catalog:
         self._scratches: dict[int, Store] = {}
         self._unused: list[int] = []
         self.thread_pool: Threads | None = None
+
+    def known_arrangement(self, relation: int, keys: tuple[int, ...]) -> int:
+        """Returns the line in A for an arrangement by these columns; -1 if nobody has asked for it."""
+        return self._arrangements.get((relation, keys), -1)
 
     def add(self, columns: Sequence[int]) -> list[int]:
         """Adds empty stores for more relations; returns their numbers: free lines first, then new ones.

@@ -9,6 +9,7 @@ arrangement's table, grow by moving their slots, which contain the hashes, so ro
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import sleep
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -65,6 +66,7 @@ from tidelog.engine.local.storage.inserted_rows import NO_LINES, InsertedRows
 from tidelog.engine.local.storage.load import Load
 from tidelog.engine.local.storage.resize_index import enlarge
 from tidelog.engine.local.storage.trie import Trie
+from tidelog.engine.local.storage.versions import Versions
 from tidelog.plan.statistics import Order
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
 FEW = 64
 MANY_SLOTS = 1 << 22
+COPIED_SLOTS = 1 << 24
 _AT_ONCE = 1 << 16
 
 
@@ -106,6 +109,7 @@ class Store:
         self.is_indexed = True
         self.scans = 0  # see `queries.lookup`
         self.line: Words = catalog.S[relation]  # the catalog sets it again when S grows
+        self.versions = Versions()
         line = self.line
         line[:] = 0
         line[WIDTH] = self.width
@@ -121,6 +125,33 @@ class Store:
 
     def __len__(self) -> int:
         return int(self.line[LIVE])
+
+    @property
+    def is_attached(self) -> bool:
+        """True if no other store has taken its place."""
+        stores = self.catalog.stores
+        return self.relation < len(stores) and stores[self.relation] is self
+
+    def held_rows(self) -> Words:
+        """Returns the rows for a reader beside an epoch: all that are committed, in memory that stays where it is."""
+        while True:
+            rows = self._rows.array
+            if len(rows) >= self.versions.used:
+                return rows
+            sleep(0)  # a mapping is being moved
+
+    def held_log(self) -> Words:
+        """Returns the overlay's log for a reader beside an epoch."""
+        while True:
+            count, log = int(self.line[LOG_COUNT]), self._log.array
+            if len(log) >= count:
+                return log[:count]
+            sleep(0)
+
+    @property
+    def slots(self) -> Words:
+        """The slots of the index, for a reader beside an epoch."""
+        return self._slots.array
 
     def detach(self) -> None:
         """Saves the store's lines, so that another store can take its place."""
@@ -154,15 +185,18 @@ class Store:
         line[FREE], line[FREE_CAPACITY], line[FREE_COUNT] = self._free.address, len(free), len(free)
         line[LIVE], line[TOP] = live, top
         self.is_indexed = False
+        self.versions.adopt(len(rows), live)
 
     def index(self) -> None:
         """Indexes adopted rows; required before a kernel looks up whole rows."""
         if not self.is_indexed:
-            self.is_indexed = True
+            if self.versions.is_published:
+                self.versions.settle(self)
             self._slots = Growing(np.int64)
             self._slots.resize(_slots_to_fill(len(self)))
             self.line[SLOTS], self.line[SLOT_COUNT] = self._slots.address, len(self._slots)
             fill(self.catalog, self.relation)
+            self.is_indexed = True
 
     def clear_index(self) -> None:
         """Empties the index."""
@@ -172,13 +206,13 @@ class Store:
 
     def begin_filling(self) -> None:
         """Lets the index and the arrangements go, while rows are appended that are known to be new."""
+        self.is_indexed = False
         self.arrangements.clear()
         self.catalog.resized.add(self.relation)
         line = self.line
         line[FIRST_ARRANGEMENT] = -1
         self._slots = Growing(np.int64, 2 * SMALLEST)
         line[SLOTS], line[SLOT_COUNT] = self._slots.address, len(self._slots)
-        self.is_indexed = False
 
     def make_line_room(self, rows: int, largest: int) -> None:
         """Makes room for `rows` more lines, while `begin_filling` lasts; `largest` is the largest total so far."""
@@ -267,11 +301,19 @@ class Store:
             line[COUNT_ROOM] = 1 << 62
 
     def _grow_index(self, size: int) -> None:
-        """Enlarges the index to so many slots."""
+        """Enlarges the index to so many slots. Readers of a committed index keep the old one, unless it is large."""
         before = len(self._slots)
+        if self.versions.is_published and before <= COPIED_SLOTS:
+            held, fresh = self._slots.array, Growing(np.int64, size)
+            self.line[SLOTS], self.line[SLOT_COUNT] = fresh.address, size
+            entry_points.refill_index(self.catalog.S, self.relation, held[held != 0])
+            self._slots = fresh
+            return
+        self.versions.index_moves += 1
         self._slots.resize(size)
         self.line[SLOTS], self.line[SLOT_COUNT] = self._slots.address, size
         enlarge(self.catalog, self.relation, self._slots.array, before)
+        self.versions.index_moves += 1
 
     def make_queue_room(self, rows: int) -> None:
         """Makes room for `rows` more pending rows."""
@@ -325,6 +367,12 @@ class Store:
         arrangement.take(self.catalog.A[number], self.relation, starts, lengths, words)
         self.line[FIRST_ARRANGEMENT] = number
         return number
+
+    def end_taking(self, number: int) -> None:
+        """Ends what `take_arrangement` began: the arrangement is filled, and readers may use it."""
+        arrangement = self.arrangements[number]
+        assert isinstance(arrangement, Arrangement)
+        arrangement.moves += 1
 
     def _begin_arrangement(self, number: int) -> None:
         self.catalog.resized.add(self.relation)
@@ -459,13 +507,30 @@ class Store:
         if not self._is_stamped:
             self.line[INSERTED_COUNT] = 0
             self._is_stamped = True
-        finish_epoch.commit(self.catalog.S, self.catalog.A, self.relation)
+        versions = self.versions
+        if versions.is_published:
+            change = versions.before_commit(self)
+            finish_epoch.commit(self.catalog.S, self.catalog.A, self.relation)
+            versions.after_commit(self, change)
+        else:
+            finish_epoch.commit(self.catalog.S, self.catalog.A, self.relation)
+            versions.publish(self)
         self._shrink_log()
+
+    def forget(self, oldest: int | None) -> bool:
+        """See `versions.Keeper`."""
+        self.versions.forget(self, oldest)
+        return not self.versions.history
+
+    def kept_bytes(self) -> int:
+        """See `versions.Keeper`."""
+        return self.versions.kept_bytes(8 * self.width)
 
     def roll_back(self) -> None:
         """Undoes the overlay."""
         self.make_free_room(int(self.line[LOG_COUNT]))
-        finish_epoch.roll_back(self.catalog.S, self.catalog.A, self.relation)
+        with self.catalog.pins.turning():
+            finish_epoch.roll_back(self.catalog.S, self.catalog.A, self.relation)
         self._shrink_log()
 
     def _shrink_log(self) -> None:
@@ -546,8 +611,9 @@ class Store:
         return np.flatnonzero((stamps >= 0) & (stamps != FREED))
 
     def free_lines(self) -> Words:
-        """Returns a copy of the free lines."""
-        return self._free.array[: int(self.line[FREE_COUNT])].copy()
+        """Returns the lines without rows, also those that a pin keeps from being used again."""
+        free = self._free.array[: int(self.line[FREE_COUNT])]
+        return np.concatenate([free, self.versions.held_lines()])
 
     def logged(self) -> Words:
         """Returns the overlay's log: lines with their numbers before the epoch. Not to be held."""
@@ -588,6 +654,10 @@ class Store:
         words = int(self.line[USED]) * self.width + len(self._slots)
         arranged = sum(map(self.arrangement_bytes, self.arrangements))
         return 8 * words + arranged + (self.beside.bytes() if self.beside else 0)
+
+    def memory(self) -> int:
+        """Returns the bytes of rows and index; also for a store whose place another one has taken."""
+        return 8 * (self.versions.used * self.width + len(self._slots))
 
     def arrangement_bytes(self, number: int) -> int:
         """Returns the bytes of memory of one arrangement."""

@@ -19,6 +19,7 @@ from tidelog.rules.ir import Kind, RuleProgram
 Row = tuple[int, ...]
 Bag = dict[Row, int]
 _Index = dict[Row, Bag]
+_BYTES_OF_A_ROW = 200  # in a bag: the tuple, its numbers and its place
 
 
 class Table:
@@ -27,6 +28,7 @@ class Table:
     def __init__(self, *, is_stream: bool = False, read: Callable[[], Bag] | None = None) -> None:
         self.is_stream = is_stream
         self.weights: Bag = {}
+        self.history: tuple[tuple[int, Bag], ...] = ()  # later commits than the oldest pinned one, with their deltas
         self._delta: Bag | None = None if read else {}
         self._read = read
         self._indexes: dict[tuple[int, ...], _Index] = {}
@@ -85,6 +87,22 @@ class Table:
         self.weights = rows
         self._indexes.clear()
         self.drop()
+
+    def keep(self, commit: int) -> bool:
+        """Keeps the delta of the commit that follows, for pins; False if there is none to keep."""
+        if self.is_mirror or self.is_stream or not self.delta:
+            return False
+        self.history = (*self.history, (commit, self.delta))
+        return True
+
+    def forget(self, oldest: int | None) -> bool:
+        """See `versions.Keeper`."""
+        self.history = () if oldest is None else tuple(each for each in self.history if each[0] > oldest)
+        return not self.history
+
+    def kept_bytes(self) -> int:
+        """See `versions.Keeper`."""
+        return sum(_BYTES_OF_A_ROW * len(delta) for _, delta in self.history)
 
     def commit(self) -> None:
         """Adds the delta to the weights; a stream drops it."""

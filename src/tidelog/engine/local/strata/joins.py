@@ -251,8 +251,10 @@ class LocalStratum:
         """The stores that belong to the stratum beside those of its relations, with names for reports."""
         return {}
 
-    def fill_hidden(self) -> None:
-        """Derives hidden relations that only explanations read, between epochs."""
+    @property
+    def on_demand(self) -> tuple[str, ...]:
+        """Hidden relations that only explanations read, and that epochs may leave empty."""
+        return ()
 
     def given_apart(self) -> Iterator[tuple[str, dict[tuple[int, ...], int]]]:
         """Yields what `given_to` returns, for relations whose store does not say which rows are input facts."""

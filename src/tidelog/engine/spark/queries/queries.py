@@ -88,14 +88,21 @@ class SparkQueries:
         engine = self._holding(names, self._same_pivot(relation, row))
         return engine.queries().why_not(relation, row, depth=depth)
 
-    def evaluate(self, query: Query, *, limit: int | None = None, deadline: float | None = None) -> list[Row]:
+    def evaluate(
+        self,
+        query: Query,
+        *,
+        limit: int | None = None,
+        deadline: float | None = None,
+        is_cancelled: Callable[[], bool] | None = None,
+    ) -> list[Row]:
         started = perf_counter()
         rules = (query.rule, *(rule for own in query.hidden.values() for rule in own))
         atoms = [atom for rule in rules for atom in rule.atoms if atom.relation in self._program.relations]
         names = frozenset(atom.relation for atom in atoms)
         engine = self._holding(names, {name: self._constants(name, atoms) for name in names})
         left = None if deadline is None else deadline - (perf_counter() - started)
-        return engine.queries().evaluate(query, limit=limit, deadline=left)
+        return engine.queries().evaluate(query, limit=limit, deadline=left, is_cancelled=is_cancelled)
 
     def rule_of(self, relation: str, row: Row) -> Rule | None:
         """Returns a rule that derives a row; None if there is none."""

@@ -2,8 +2,8 @@
 
 `AllRows` has all rows with their numbers, best and surpassed. The rows that users see are derived from the best rows
 alone, which takes no recursion: those of relations without costs and the best rows of groups are copied, the others are
-counted instances of rules, as in any stratum. Members and groups as values are needed by explanations only, and are
-derived when somebody asks for one.
+counted instances of rules, as in any stratum. Members and groups as values are needed by explanations only, which
+derive those that they need (`queries.derive_hidden`).
 
 All rows are derived on first use, and derived from scratch where `stratum` does so. Where a sum may overflow its type,
 the rounds are run.
@@ -21,7 +21,7 @@ from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Table, Tables
-from tidelog.engine.local.strata.group_by import Grouping, GroupStratum
+from tidelog.engine.local.strata.group_by import GroupStratum
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.monotone import stratum as in_python
 from tidelog.engine.local.strata.monotone.all_rows import AllRows, DivisionError, numbers_of
@@ -310,29 +310,12 @@ class MonotoneInKernels(RoundsStratum):
 
     # Hidden relations, for explanations
 
-    def fill_hidden(self) -> None:
-        """Derives members and groups as values, unless they are there."""
-        hidden = [*self._members, *self._groups]
-        if any(len(self.catalog.stores[each.number]) for each in hidden):
-            return
-        self.watch.begin()
-        none = np.empty((0, 0), dtype=np.int64)
-        for each in self._members:
-            each.begin().renew((none, none), is_full=True)
-            each.commit()
-        groupings = {rule.head.relation: rule.group for rule in self.stratum.rules if rule.group is not None}
-        for group in self._groups:
-            literal = groupings[group.name]
-            members = self.catalog.stores[self.numbers[literal.atom.relation]]
-            bag = dict.fromkeys(map(tuple, members.columns_of(members.lines()).tolist()), 1)
-            rows = Grouping(literal, self.program.relations, self.values).rows(bag)
-            words = self.rows_to_words(rows, self.catalog.stores[group.number].columns)
-            group.begin().renew((words, words[:0]), is_full=True)
-            group.commit()
-        self.catalog.resized.update(each.number for each in hidden)
+    @property
+    def on_demand(self) -> tuple[str, ...]:
+        return tuple(each.name for each in (*self._members, *self._groups))
 
     def _drop_hidden(self) -> None:
-        """Deletes members and groups, which have changed since somebody asked for them."""
+        """Deletes members and groups, which the rounds have left behind."""
         for each in (*self._members, *self._groups):
             if len(self.catalog.stores[each.number]):
                 old = self.replaced[each.number] = self.catalog.replace(each.number)

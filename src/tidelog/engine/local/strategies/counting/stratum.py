@@ -58,10 +58,9 @@ class CountingStratum(LocalStratum):
         self.instances += self._born - self._killed + facts
         for store in self.stores():
             store.make_free_room(int(store.line[k.LOG_COUNT]))
-            if (
-                c.finish(self.catalog.S, self.catalog.A, self._counts(store).line, store.relation) < 0
-                or not store.finish_stratum()
-            ):
+            with self.catalog.pins.turning():  # rows that came and went leave the index
+                finished = c.finish(self.catalog.S, self.catalog.A, self._counts(store).line, store.relation)
+            if finished < 0 or not store.finish_stratum():
                 raise self._broken()
             self._mark_changed(store)
         self._look_at_final_rows()

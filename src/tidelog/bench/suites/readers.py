@@ -1,0 +1,208 @@
+"""Readers beside a writer: the latency of reads while epochs are committed, and what the readers cost the commits.
+
+Eight readers read 50 times a second each: `len`, look-ups, small queries, explanations. One more thread scans. The
+writer commits single edges, and once a graph whose closure takes seconds. The same commits then run beside threads that
+use as much processor time in plain Python, which is what any eight busy threads cost. Every read is compared with the
+recorded states: it must be of a committed epoch that is not older than the last one acknowledged before it, and a
+snapshot must stay as it was.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import median
+from time import perf_counter, sleep, thread_time
+from typing import Any
+
+import tidelog
+from tidelog.bench.benchmark import Settings
+from tidelog.bench.measure import PROGRAMS, Outcome
+from tidelog.database.database import Database
+from tidelog.diagnostics.errors import UsageError
+
+READERS, READS_A_SECOND = 8, 50
+_NODES, _PROBES = 120, 12
+_PAUSE = 0.01
+_GROUP = "readers beside commits"
+Row = tuple[int, int]
+
+
+@dataclass
+class _State:
+    """What reads of one epoch see."""
+
+    count: int
+    rows: dict[int, frozenset[Row]]
+
+
+@dataclass
+class _Recorder:
+    """The states after each commit, and the reads, each with the number of the first state that it may be of."""
+
+    states: list[_State] = field(default_factory=list)
+    acknowledged: int = 0
+    reads: list[tuple[int, Callable[[_State], bool]]] = field(default_factory=list)
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    cpu: float = 0.0
+    errors: list[BaseException] = field(default_factory=list)
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+
+class _Writer:
+    """Commits random edges of a small graph, and once those of a large one."""
+
+    def __init__(self, db: Database, recorder: _Recorder, commits: int, large: int) -> None:
+        self._db, self._recorder, self._commits, self._large = db, recorder, commits, large
+        self._rng = random.Random(1)
+        self._edges: set[Row] = set()
+        self._reach: set[Row] = set()
+        self._count = 0
+        self.seconds: list[float] = []
+        self.long_seconds = 0.0
+        self._commit([self._edge() for _ in range(_NODES)], [])
+
+    def run(self) -> None:
+        for number in range(self._commits):
+            if number == self._commits // 2:
+                first = 1 << 20
+                rng = random.Random(2)
+                nodes = [(rng.randrange(self._large), rng.randrange(self._large)) for _ in range(2 * self._large)]
+                edges = {(first + src, first + dst) for src, dst in nodes}
+                self.long_seconds = self._commit(sorted(edges), [], is_large=True)
+            edge = self._edge()
+            is_there = edge in self._edges
+            self.seconds.append(self._commit([] if is_there else [edge], [edge] if is_there else []))
+            sleep(_PAUSE)
+
+    def _edge(self) -> Row:
+        return self._rng.randrange(_NODES), self._rng.randrange(_NODES)
+
+    def _commit(self, inserted: list[Row], deleted: list[Row], *, is_large: bool = False) -> float:
+        states = self._recorder.states
+
+        def record(delta: Any) -> None:
+            """Notes the state that the epoch makes; called before the commit is acknowledged."""
+            self._count += len(delta.inserted) - len(delta.deleted) if not is_large else len(delta)
+            if not is_large:
+                self._reach |= set(delta.inserted)
+                self._reach -= set(delta.deleted)
+
+        stop = self._db.on_change("Reach", record)
+        started = perf_counter()
+        with self._db.transaction() as tx:
+            tx.insert("Edge", inserted)
+            tx.delete("Edge", deleted)
+        taken = perf_counter() - started
+        stop()
+        self._edges = (self._edges | (set() if is_large else set(inserted))) - set(deleted)
+        rows = {probe: frozenset(row for row in self._reach if row[0] == probe) for probe in range(_PROBES)}
+        states.append(_State(self._count, rows))
+        self._recorder.acknowledged = len(states) - 1
+        return taken
+
+
+def _read(db: Database, recorder: _Recorder, rng: random.Random) -> None:
+    """Does one read, and notes its latency and what it saw."""
+    probe, kind = rng.randrange(_PROBES), rng.choice(["len", "lookup", "query", "explain"])
+    first, other = recorder.acknowledged, rng.randrange(_NODES)
+    started, used = perf_counter(), thread_time()
+    is_right: Callable[[_State], bool]
+    if kind == "len":
+        count = len(db.relation("Reach"))
+        is_right = lambda state: state.count == count  # noqa: E731
+    elif kind == "lookup":
+        rows = frozenset(db.relation("Reach").lookup(src=probe))
+        is_right = lambda state: state.rows[probe] == rows  # noqa: E731
+    elif kind == "query":
+        found = frozenset((probe, dst) for (dst,) in db.query("Reach($x, y)", params={"x": probe}).rows)
+        is_right = lambda state: state.rows[probe] == found  # noqa: E731
+    else:
+        try:
+            is_there = len(db.explain("Reach", (probe, other))) > 0
+        except UsageError:
+            is_there = False
+        is_right = lambda state: ((probe, other) in state.rows[probe]) == is_there  # noqa: E731
+    taken = perf_counter() - started
+    recorder.cpu += thread_time() - used
+    recorder.seconds.setdefault(kind, []).append(taken)
+    recorder.reads.append((first, is_right))
+
+
+def _every(recorder: _Recorder, seconds: float, work: Callable[[], None]) -> None:
+    """Runs the work at a steady pace until the writer is done."""
+    due = perf_counter()
+    try:
+        while not recorder.is_over.is_set():
+            work()
+            due = max(due + seconds, perf_counter() - seconds)
+            sleep(max(0.0, due - perf_counter()))
+    except BaseException as error:
+        recorder.errors.append(error)
+
+
+def _beside(recorder: _Recorder, writer: _Writer, works: list[tuple[float, Callable[[], None]]]) -> None:
+    threads = [threading.Thread(target=_every, args=(recorder, *work)) for work in works]
+    for thread in threads:
+        thread.start()
+    try:
+        writer.run()
+    finally:
+        recorder.is_over.set()
+        for thread in threads:
+            thread.join()
+    if recorder.errors:
+        raise recorder.errors[0]
+
+
+def _busy(seconds: float) -> None:
+    """Uses so many seconds of the processor, in plain Python."""
+    end, count = thread_time() + seconds, 0
+    while thread_time() < end:
+        for _ in range(20):
+            count += 1
+
+
+def readers(settings: Settings) -> Outcome:
+    out = Outcome()
+    program = tidelog.compile((PROGRAMS / "closure.dl").read_text())
+    commits, large = settings.pick(20, 300, 1000), settings.pick(60, 1500, 4000)
+    settings.say(f"{_GROUP}: {commits} commits, one of them large")
+    db, recorder = program.open(threads=settings.threads), _Recorder()
+    writer = _Writer(db, recorder, commits, large)
+    with db.snapshot() as pinned:
+        before = pinned.relation("Reach").rows()
+        rngs = [random.Random(seed) for seed in range(READERS)]
+        works: list[tuple[float, Callable[[], None]]] = [
+            (1 / READS_A_SECOND, partial(_read, db, recorder, rng)) for rng in rngs
+        ]
+        works.append((0.5, partial(_scan, db)))
+        _beside(recorder, writer, works)
+        out.check(f"{_GROUP}: the snapshot", pinned.relation("Reach").rows() == before, True)
+    wrong = sum(not any(is_right(state) for state in recorder.states[first:]) for first, is_right in recorder.reads)
+    out.check(f"{_GROUP}: reads that are of no committed epoch", wrong, 0)
+    for kind, seconds in sorted(recorder.seconds.items()):
+        out.case(_GROUP, f"{kind}, all reads", seconds)
+        out.case(_GROUP, f"{kind}, the slowest", [max(seconds)])
+    out.case(_GROUP, "the long commit", [writer.long_seconds])
+    out.case(_GROUP, "a small commit", writer.seconds)
+    beside = out.cases[-1]
+    db.close()
+    settings.say(f"{_GROUP}: the same beside plain Python")
+    db, load = program.open(threads=settings.threads), _Recorder()
+    writer = _Writer(db, load, commits, large)
+    share = recorder.cpu / max(len(recorder.reads), 1)
+    _beside(load, writer, [(1 / READS_A_SECOND, lambda: _busy(share))] * READERS)
+    out.case(_GROUP, "a small commit beside plain Python of equal processor time", writer.seconds, "Python")
+    out.ratio(_GROUP, "commits beside readers / beside plain Python", beside, out.cases[-1])
+    db.close()
+    latencies = [each for seconds in recorder.seconds.values() for each in seconds]
+    settings.say(f"median {1e3 * median(latencies):.2f} ms of {len(latencies)} reads")
+    return out
+
+
+def _scan(db: Database) -> None:
+    db.relation("Reach").to_arrow()
