@@ -4,6 +4,7 @@ a state, as large groups do."""
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 
@@ -46,6 +47,18 @@ def test_oracle_row_aggregates_agree_with_every_strategy(strategy: str, monkeypa
         _keep(monkeypatch, seed)
         case = random_row_aggregates(random.Random(seed), multisets=seed % 3 == 0)
         language_agrees_with_oracle(case, strategy=strategy)
+
+
+@pytest.mark.slow
+def test_oracle_row_aggregates_agree_in_ten_thousand_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`TIDELOG_CASES` sets another number of epochs; each is compared with the oracle's whole answer."""
+    wanted, done, seed = int(os.environ.get("TIDELOG_CASES", "10000")), 0, 100_000
+    while done < wanted:
+        _keep(monkeypatch, seed)
+        case = random_row_aggregates(random.Random(seed), multisets=seed % 3 == 0)
+        language_agrees_with_oracle(case, strategy=STRATEGIES[seed % len(STRATEGIES)])
+        done += max(len(case.history), 1)
+        seed += 1
 
 
 def test_oracle_row_aggregates_agree_through_the_tasks_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:

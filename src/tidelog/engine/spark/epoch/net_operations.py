@@ -160,5 +160,7 @@ def _refuse_bad(target: Target, files: Sequence[str]) -> None:
         f"column `{column.name}` of the DataFrame for `{target.relation.name}`: "
         f"{f'`{value}`' if is_value else 'null'} is not a {column.type}",
         code=Code.WRONG_VALUE if is_value else Code.NULL_VALUE,
-        help="leave such rows out before they are written",
+        help="leave such rows out before they are written"
+        if is_value
+        else f"leave such rows out, or declare the column `{column.name}: Option<{column.type}>`",
     )
