@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tidelog.engine.local.encoding.words import Values, Words
-from tidelog.engine.local.execution.bytecode import Bytecode, BytecodeCompiler
+from tidelog.engine.local.execution.bytecode import Bytecode, BytecodeCompiler, Probe
 from tidelog.engine.local.execution.fixed_plans import FixedPlans, split_fixed
 from tidelog.engine.local.execution.statistics import StoreStatistics
 from tidelog.engine.local.execution.threads import Executor, ReservedRows, ThreadPool
@@ -20,7 +20,7 @@ from tidelog.engine.local.execution.zones import Zones
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
-from tidelog.plan.plan_rules import arrangements, plan_rules
+from tidelog.plan.plan_rules import arrangements, plan_rules, tries
 from tidelog.plan.variant import Delta, DeltaKind, Variant
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
 
@@ -205,12 +205,12 @@ class PlanCache:
                 for relation, keys in bytecode.probes:
                     stores[relation].arrange(keys)
 
-    def probed_by_updates(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Returns the arrangements of the stratum's relations that the next Update will probe, if nothing changes."""
+    def probed_by_updates(self) -> list[Probe]:
+        """Returns the arrangements and tries that the next Update will probe, if sizes and rules stay."""
         self.statistics.expect({})
         variants = plan_rules(self.rules, self.statistics, lambda _, delta: delta.kind is not DeltaKind.RULE)
-        found = [(self._numbers[name], keys) for name, keys in arrangements(variants)]
-        return [(relation, keys) for relation, keys in found if relation in self._inside]
+        found: list[Probe] = [(self._numbers[name], keys) for name, keys in arrangements(variants)]
+        return [*found, *((self._numbers[name], order) for name, order in tries(variants))]
 
     def make_zones(self, *, of_whole_rules: bool = False) -> None:
         """Makes zones for the bounds of active variants; they must be dropped before a relation below changes.

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.execution.bytecode import Probe
 from tidelog.engine.local.execution.row_domains import columns_read, domains_of
 from tidelog.engine.local.execution.row_wise_arrangements import ListedRows
 from tidelog.engine.local.execution.row_wise_code import head_code, head_shape, order_factors
@@ -259,7 +260,8 @@ class RowWise:
     def pays(self, instances: int, new_rows: int, seconds: float) -> bool:
         """True unless the last waves, and the very last one with so many instances and new rows, took so much longer
         than usual waves that a change to these, which need the index and arrangements, would have cost less."""
-        usual = (USUAL * instances + USUAL_ROW * new_rows) / self.threads
+        # Threads do not share the time in which the system finds memory for rows.
+        usual = USUAL / self.threads * instances + USUAL_ROW * new_rows
         self._loss = max(0.0, self._loss + seconds - usual)
         rows = sum(len(self._catalog.stores[relation]) for relation in self._inside)
         return self._loss < MOST_LOSS + CHANGE / self.threads * rows
@@ -383,8 +385,9 @@ class RowWise:
                 shape = self._shapes[place]
                 status = row_lists.append_by_columns(rows, self._L, number, shape, factors, ids, done)
 
-    def arrange(self, wanted: Sequence[tuple[int, tuple[int, ...]]]) -> None:
-        """Arranges relations by key columns, once no wave is left; those whose keys may be too many are left out."""
+    def arrange(self, wanted: Sequence[Probe]) -> None:
+        """Makes those of the arrangements that the lists lead to, once no wave is left: of relations of the stratum, by
+        keys that are not too many."""
         assert self.plan is not None
         self._workers.clear()
         self._memory.clear()
@@ -393,8 +396,9 @@ class RowWise:
             words = [self._domains.words[domain] for domain in head.domains]
             where = self._catalog, head, self._lists[number], self._L, number
             listed = ListedRows(*where, self._shapes[place], words)
-            for keys in (keys for relation, keys in wanted if relation == head.relation):
-                listed.arrange(keys, self.threads, self._run)
+            for relation, keys in wanted:
+                if relation == head.relation and isinstance(keys, tuple):
+                    listed.arrange(keys, self.threads, self._run)
 
     def end(self) -> None:
         """Gives the stores back: with an index, and the rows of the present wave as their batch."""

@@ -350,13 +350,20 @@ class Store:
         if number in self.arrangements:
             return
         self._begin_arrangement(number)
+        used = int(self.line[USED])
+        if self._appended_from is not None:
+            self.line[USED] = self._appended_from
         if isinstance(keys, Order):
             trie = self.arrangements[number] = Trie(keys.columns)
             trie.build(self.catalog.S, self.catalog.A, number, self.relation, self.lines())
         else:
             arrangement = self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
             arrangement.build(self.catalog.S, self.catalog.A, number, self.relation)
-        self.line[FIRST_ARRANGEMENT] = number
+        self.line[USED], self.line[FIRST_ARRANGEMENT] = used, number
+
+    def is_arranged(self, keys: tuple[int, ...] | Order) -> bool:
+        """True if there is an arrangement by these columns, or the trie."""
+        return self.catalog.arrangement(self.relation, keys) in self.arrangements
 
     def take_arrangement(self, keys: tuple[int, ...], starts: Lines, lengths: Words, words: Sequence[Words]) -> int:
         """Makes room for the arrangement by these columns, which is not there, and returns its number; the caller fills
