@@ -169,6 +169,7 @@ class Code(StrEnum):
     NO_POLARS = "E819"
     BAD_PATH = "E820"
     NOT_A_CALLBACK = "E821"
+    NOT_A_DATABASE_VARIABLE = "E822"
     NO_SUCH_ROW = "E830"
     BAD_QUERY = "E831"
     TOO_LARGE_TO_ASK = "E832"
