@@ -17,6 +17,7 @@ DOCS = Path(__file__).parent.parent / "docs"
         ("dbsp.md", 40),
         ("reference/data.md", 12),
         ("reference/database.md", 12),
+        ("reference/notebooks.md", 4),
         ("reference/queries.md", 10),
         ("reference/rules.md", 9),
         ("pipeline.md", 10),

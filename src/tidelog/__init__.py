@@ -73,6 +73,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("tidelog")
+    if name == "load_ipython_extension":  # `%load_ext tidelog`
+        from tidelog.notebook.magics import load
+
+        return load
     if name not in _HOMES:
         raise AttributeError(f"module 'tidelog' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

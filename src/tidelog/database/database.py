@@ -6,7 +6,8 @@ One writer at a time; readers, in any thread, see the last committed epoch.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +17,7 @@ from tidelog.database.transactions.changes import Changes, Delta
 from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.shown import Shown, Table
 from tidelog.engine.interface import Engine, EpochReport
 from tidelog.maintain.limits import not_negative, positive_whole
 from tidelog.rules.ir import RuleProgram
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from tidelog.rules.rule_changes.rule_set import RuleSet
 
 
-class Database(Readable):
+class Database(Readable, Shown):
     """Made by `program.open()`; closes itself at the end of a `with` block.
 
     >>> with program.open() as other:
@@ -177,3 +179,11 @@ class Database(Readable):
     def __repr__(self) -> str:
         state = "closed" if self._locked.is_closed else f"epoch {self.report.epoch}"
         return f"<Database on {self._locked.engine_name}, {state}>"
+
+    def _tables(self) -> Iterator[Table]:
+        """Yields the relations with their rows; nothing of a closed database but that it is closed."""
+        if self._locked.is_closed:
+            yield Table(repr(self)[1:-1], (), ())
+            return
+        for table in self.relations._tables():
+            yield replace(table, caption=repr(self)[1:-1])

@@ -171,6 +171,7 @@ class Code(StrEnum):
     BAD_PATH = "E820"
     NOT_A_CALLBACK = "E821"
     NO_SNAPSHOTS = "E822"
+    NOT_A_DATABASE_VARIABLE = "E823"
     NO_SUCH_ROW = "E830"
     BAD_QUERY = "E831"
     TOO_LARGE_TO_ASK = "E832"

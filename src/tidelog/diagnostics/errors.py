@@ -17,6 +17,8 @@ import reprlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tidelog.diagnostics.shown import Shown
+
 if TYPE_CHECKING:
     from tidelog.diagnostics.report import Diagnostic
 
@@ -37,7 +39,7 @@ class TidelogError(Exception):
         return f"{text}\n  = help: {self.help}" if self.help else text
 
 
-class ProgramError(TidelogError):
+class ProgramError(TidelogError, Shown):
     """The program does not check. Its text is the rendering of all diagnostics."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
@@ -46,6 +48,17 @@ class ProgramError(TidelogError):
 
     def __str__(self) -> str:
         return "\n\n".join(diagnostic.render() for diagnostic in self.diagnostics)
+
+    def _text(self, width: int) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """Renders for notebooks: the diagnostics with their carets."""
+        return "\n".join(diagnostic._repr_html_() for diagnostic in self.diagnostics)
+
+    def _render_traceback_(self) -> list[str]:
+        """Returns what IPython prints for the error: what is wrong with the program, and no lines of Python."""
+        return [f"{type(self).__name__}:", *str(self).splitlines()]
 
 
 class EvaluationError(TidelogError):

@@ -31,8 +31,14 @@ def _line(tag: str, cells: Sequence[Any]) -> str:
 
 
 def _cell(cell: Any) -> str:
+    return escape(cell_text(cell))
+
+
+def cell_text(cell: Any) -> str:
+    """Returns the text of a value, of a long one only the beginning; control characters are escaped."""
     text = cell if isinstance(cell, str) else _text(cell)
-    return escape(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if text.isprintable() else "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def _text(cell: Any) -> str:

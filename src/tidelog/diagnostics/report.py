@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from unicodedata import category, east_asian_width
 
 from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.shown import Shown, preformatted
 from tidelog.diagnostics.spans import Span
 
 _TAB = "    "
@@ -36,7 +37,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Shown):
     """One error or warning. `labels` has exactly one primary label; `notes` and `help` follow the source lines."""
 
     code: Code
@@ -54,6 +55,16 @@ class Diagnostic:
     def severity(self) -> str:
         """`error` or `warning`."""
         return "warning" if self.code.is_warning else "error"
+
+    def _text(self, width: int) -> str:
+        return self.render()
+
+    def _repr_html_(self) -> str:
+        """Renders for notebooks: the text with its carets."""
+        return preformatted(self.render())
+
+    def __str__(self) -> str:
+        return self.render()
 
     def render(self) -> str:
         """Returns the text of the diagnostic, without a line end after it."""

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tidelog.diagnostics.shown import Shown, Table, fit
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -66,7 +68,7 @@ class ArrangementProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Shown):
     """`str()` is a table, `to_json()` the same for machines. Rules and strata that never ran are not listed.
 
     `pinned_bytes` is the memory that snapshots and readers of earlier commits hold, and copies made for queries.
@@ -93,7 +95,7 @@ class Profile:
         """Returns the profile as tables, those with the highest cost first."""
         head = f"epoch {self.epoch}: {_seconds(self.last_seconds)} s; all epochs: {_seconds(self.total_seconds)} s"
         pinned = [f"snapshots hold {self.pinned_bytes:,} bytes"] if self.pinned_bytes else []
-        return "\n\n".join([head, *self._tables(), *pinned])
+        return "\n\n".join([head, *self._text_tables(), *pinned])
 
     def sizes_text(self) -> str:
         """Returns the tables of sizes, without those of costs."""
@@ -103,18 +105,33 @@ class Profile:
     def __str__(self) -> str:
         return self.to_text()
 
-    def _tables(self) -> Iterator[str]:
-        cost = ("last instances", "seconds", "all instances", "seconds")
+    def __repr__(self) -> str:
+        return f"<Profile: epoch {self.epoch}, {len(self.rules)} rules, {_seconds(self.total_seconds)} s>"
+
+    def _text(self, width: int) -> str:
+        return fit(self.to_text().splitlines(), width)
+
+    def _tables(self) -> Iterator[Table]:
+        """Yields rules by their cost, and relations by their size."""
+        rules = sorted(self.rules, key=lambda each: (-each.total.seconds, -each.total.instances))
+        costs = [(each.rule, each.place, *_costs(each)) for each in rules]
+        caption = f"epoch {self.epoch}: {_seconds(self.last_seconds)} s; all epochs: {_seconds(self.total_seconds)} s"
+        yield Table(caption, ("rule", "place", *_COST), costs, len(costs))
+        relations = sorted(self.relations, key=lambda each: -each.bytes)
+        sizes = [(each.name, f"{each.rows:,}", f"{each.bytes:,}") for each in relations]
+        yield Table("sizes", ("relation", "rows", "bytes"), sizes, len(sizes))
+
+    def _text_tables(self) -> Iterator[str]:
         strata = sorted(self.strata, key=lambda each: -each.total.seconds)
         yield from _table(
-            ("stratum", "strategy", "rounds", "epochs", *cost),
+            ("stratum", "strategy", "rounds", "epochs", *_COST),
             [
                 (", ".join(each.relations), each.strategy, str(each.rounds), str(each.epochs), *_costs(each))
                 for each in strata
             ],
         )
         rules = sorted(self.rules, key=lambda each: (-each.total.seconds, -each.total.instances))
-        yield from _table(("rule", "place", *cost), [(each.rule, each.place, *_costs(each)) for each in rules])
+        yield from _table(("rule", "place", *_COST), [(each.rule, each.place, *_costs(each)) for each in rules])
         yield from self._sizes()
 
     def _sizes(self) -> Iterator[str]:
@@ -145,6 +162,7 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.6f}"
 
 
+_COST = ("last instances", "seconds", "all instances", "seconds")
 _WIDEST = 60
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tidelog.diagnostics.html import html_table
+from tidelog.diagnostics.shown import TEXT_WIDTH, Shown, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def regret(seconds: float, *expected: float | None) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class EpochReport:
+class EpochReport(Shown):
     """The report of an epoch: `strata` in order, `seconds` for all of it, `rows` and `bytes` per relation after it."""
 
     epoch: int
@@ -54,8 +54,8 @@ class EpochReport:
     rows: Mapping[str, int] = field(default_factory=dict)
     bytes: Mapping[str, int] = field(default_factory=dict)
 
-    def _repr_html_(self) -> str:
-        """Renders a table for notebooks: the strata that had something to do."""
+    def _tables(self) -> Iterator[Table]:
+        """Yields the strata that had something to do."""
         headings = ("relations", "strategy", "place", "reason", "rounds", "instances", "seconds")
         busy = [stratum for stratum in self.strata if stratum.rounds or stratum.instances]
         rows = (
@@ -71,4 +71,7 @@ class EpochReport:
             for each in busy
         )
         caption = f"epoch {self.epoch}: +{self.inserted:,} -{self.deleted:,} in {self.seconds:.4f} s"
-        return html_table(caption, headings, rows, len(busy))
+        yield Table(caption, headings, rows, len(busy))
+
+    def __str__(self) -> str:
+        return self._text(TEXT_WIDTH)

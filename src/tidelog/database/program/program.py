@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from tidelog.check.names.modules import SearchPath
 from tidelog.compile_program import CompiledProgram, compile_program
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.shown import Shown, Table
 from tidelog.diagnostics.spans import Source
 from tidelog.diagnostics.suggest import suggest
 from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tidelog.database.program.types import Types
     from tidelog.database.storage.migration.instructions import Instructions
     from tidelog.database.storage.migration.plan import MigrationPlan
+    from tidelog.diagnostics.svg import Drawing
 
 ENGINES = ("local", "spark", "auto")
 _WORD_BITS = (32, 64)
@@ -44,7 +46,7 @@ class Opening:
     plans: Mapping[str, str] | None = None
 
 
-class Program:
+class Program(Shown):
     """A checked program. `name` is its path, or `<text>`; `stages` has every form that the compiler made of it.
 
     >>> program
@@ -171,10 +173,18 @@ class Program:
         typed = self.stages.typed
         return f"<Program {self.name}: {len(typed.relations)} relations, {len(typed.rules)} rules>"
 
-    def _repr_html_(self) -> str:
-        """Renders for notebooks: the relations that the user declared, with the number of rules of each."""
+    def graph(self) -> Drawing:
+        """Returns a drawing of the strata (SVG): which relations are derived from which, and in which order.
+
+        Relations that depend on one another share a box; a dashed line is a negation.
+        """
+        from tidelog.database.program.graph import draw_strata
+
+        return draw_strata(self.stages.rules)
+
+    def _tables(self) -> Iterator[Table]:
+        """Yields the relations that the user declared, with the number of rules of each."""
         from tidelog.database.locked_engine import declared
-        from tidelog.diagnostics.html import html_table
 
         heads = Counter(rule.head.relation for rule in self.stages.rules.rules)
         rows = [
@@ -186,7 +196,7 @@ class Program:
             )
             for name, relation in declared(self.stages.rules).items()
         ]
-        return html_table(repr(self)[1:-1], ("relation", "kind", "columns", "rules"), rows, len(rows))
+        yield Table(repr(self)[1:-1], ("relation", "kind", "columns", "rules"), rows, len(rows))
 
 
 def compile(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from tidelog.diagnostics.shown import Shown, Table
 from tidelog.rules.ir import Relation
 from tidelog.types import Type
 
@@ -36,7 +37,7 @@ class RelationInfo:
         return f"{role}{self.kind} {self.name}({columns}){key}{count}"
 
 
-class Relations(Mapping[str, RelationInfo]):
+class Relations(Mapping[str, RelationInfo], Shown):
     """Each declared relation by its name, in the program's order. It is as of the moment in which it was asked for."""
 
     def __init__(self, relations: Mapping[str, Relation], rows: Mapping[str, int] | None = None) -> None:
@@ -54,10 +55,8 @@ class Relations(Mapping[str, RelationInfo]):
     def __repr__(self) -> str:
         return "\n".join(map(str, self._infos.values())) or "no relations"
 
-    def _repr_html_(self) -> str:
-        """Renders for notebooks: a line for each relation."""
-        from tidelog.diagnostics.html import html_table
-
+    def _tables(self) -> Iterator[Table]:
+        """Yields a line for each relation."""
         has_rows = any(each.rows is not None for each in self._infos.values())
         lines = [
             (
@@ -69,7 +68,7 @@ class Relations(Mapping[str, RelationInfo]):
             for each in self._infos.values()
         ]
         headings = ("relation", "kind", "columns", *(["rows"] if has_rows else []))
-        return html_table("relations", headings, lines, len(lines))
+        yield Table("relations", headings, lines, len(lines))
 
 
 def _info(relation: Relation, rows: int | None) -> RelationInfo:

@@ -17,11 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from tidelog.database.queries.describe import Describer, Row, hidden_kind, rule_text
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.shown import Shown, fit, preformatted
+from tidelog.diagnostics.svg import Drawing
 from tidelog.engine.proof import Origin, Proof, Proved
 from tidelog.io.to_python import dump_json, json_form
 from tidelog.io.user_values import user_rows, user_values
@@ -68,7 +71,7 @@ class Step:
     is_past: bool = False
 
 
-class Explanation(Sequence[Step]):
+class Explanation(Sequence[Step], Shown):
     """The steps of a proof; the first is the explained row. `str()` is a tree, `to_json()` the same for machines.
 
     `height` is the number of steps on the longest way down to a fact. `is_shortest` says that no proof is less high:
@@ -127,8 +130,22 @@ class Explanation(Sequence[Step]):
         """Returns `to_dict()` as JSON text, on one line."""
         return dump_json(self.to_dict())
 
+    def graph(self) -> Drawing:
+        """Returns a drawing of the proof (SVG): a box for each step, above those that it rests on."""
+        from tidelog.database.queries.explain_svg import draw_proof
+
+        return draw_proof(self)
+
     def __str__(self) -> str:
         return self.to_text()
+
+    def _text(self, width: int) -> str:
+        return fit(self.to_text(max_lines=100).splitlines(), width)
+
+    def _repr_html_(self) -> str:
+        """Renders for notebooks: a drawing of a small proof, and the text."""
+        drawing = f"{self.graph().svg}\n" if len(self) <= _DRAWN else ""
+        return f"<p><b>{escape(repr(self)[1:-1])}</b></p>\n{drawing}{preformatted(self.to_text(max_lines=100))}"
 
     def __repr__(self) -> str:
         return f"<Explanation of {self.steps[0].text}: {len(self)} steps, height {self.height}>"
@@ -247,6 +264,7 @@ def _bindings(proved: Proved, program: RuleProgram) -> Mapping[str, Any]:
     return user_values(shown, variable_types(proved.rule), program.functions.definitions)
 
 
+_DRAWN = 40
 _KINDS = {"Negative": "absent", "Condition": "condition"}
 
 

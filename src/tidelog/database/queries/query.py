@@ -21,8 +21,8 @@ from tidelog.check.program import TypedProgram
 from tidelog.database.tabular import Tabular
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError, UsageError
-from tidelog.diagnostics.html import html_table
 from tidelog.diagnostics.report import diagnostic
+from tidelog.diagnostics.shown import Shown, Table
 from tidelog.diagnostics.spans import Source
 from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
@@ -38,7 +38,7 @@ from tidelog.syntax.parse_query import parse_query
 from tidelog.values import Definitions, record_writer
 
 
-class Answer(Tabular):
+class Answer(Tabular, Shown):
     """The rows of a query, distinct and in value order. A query without variables has the row `()`, or none.
 
     It has `len()`, `[]`, `in` and iteration, as a list has. It is no `Sequence`: polars would read one row by row,
@@ -116,10 +116,10 @@ class Answer(Tabular):
         count = f"{len(self):,} row{'' if len(self) == 1 else 's'}{', cut at the limit,' if self.is_cut else ''}"
         return f"<Answer: {count} of ({', '.join(self.columns)})>"
 
-    def _repr_html_(self) -> str:
-        """Renders for notebooks: the first rows."""
+    def _tables(self) -> Iterator[Table]:
+        """Yields the first rows."""
         headings = [f"{column.name}: {column.type}" for column in self._relation.columns]
-        return html_table(repr(self)[1:-1], headings, self.rows, len(self))
+        yield Table(repr(self)[1:-1], headings, self.rows, len(self))
 
 
 def compile_query(text: str, typed: TypedProgram, rules: RuleProgram, params: Mapping[str, Any] | None = None) -> Query:

@@ -18,7 +18,8 @@ from tidelog.database.queries.source import Source
 from tidelog.database.tabular import Tabular
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.diagnostics.html import SHOWN, html_table
+from tidelog.diagnostics.html import SHOWN
+from tidelog.diagnostics.shown import Shown, Table
 from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
 from tidelog.io.fit import fitter
@@ -35,7 +36,7 @@ _ROWS_AT_ONCE = 10_000
 _SORTED_FOR_A_GLANCE = 100_000
 
 
-class RelationView(Tabular):
+class RelationView(Tabular, Shown):
     """The rows of one relation: `rows()`, `len()`, `in`, iteration, and the whole as a table.
 
     Python rows are in value order; tables are in whatever order is cheapest. An `Option` is None or the bare value.
@@ -136,15 +137,15 @@ class RelationView(Tabular):
         columns = ", ".join(f"{column.name}: {column.type}" for column in self._relation.columns)
         return f"<{self._relation.role.value} {self._relation.kind.value} {self._relation.name}({columns})>"
 
-    def _repr_html_(self) -> str:
-        """Renders for notebooks: the first rows, in value order unless there are too many to sort."""
+    def _tables(self) -> Iterator[Table]:
+        """Yields the first rows, in value order unless there are too many to sort."""
         total = len(self)
         rows: Iterable[Row] = self
         if total > _SORTED_FOR_A_GLANCE and is_plain_relation(self._relation):
             rows = table_to_rows(self.to_arrow().slice(0, SHOWN), self._relation)
         headings = [f"{column.name}: {column.type}" for column in self._relation.columns]
         caption = f"{self._relation.role.value} {self._relation.kind.value} {self._relation.name}"
-        return html_table(f"{caption}, {total:,} row{'' if total == 1 else 's'}", headings, rows, total)
+        yield Table(f"{caption}, {total:,} row{'' if total == 1 else 's'}", headings, rows, total)
 
     def _present_rows(self) -> list[Row]:
         return [row for row, weight in self._canonical_weights() if weight > 0]

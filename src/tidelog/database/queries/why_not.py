@@ -21,6 +21,8 @@ from typing import Any
 from tidelog.check import typed
 from tidelog.database.queries.describe import Describer, Row, hidden_kind, one_line, rule_text
 from tidelog.database.queries.explain import Explanation, explanation
+from tidelog.diagnostics.shown import Shown, fit, preformatted
+from tidelog.diagnostics.wording import counted
 from tidelog.engine.proof import Absence, Cut, FailedMatch
 from tidelog.io.to_python import dump_json
 from tidelog.io.user_values import user_rows, user_values
@@ -50,7 +52,7 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True)
-class WhyNot:
+class WhyNot(Shown):
     """The reasons why a row is not there. `is_present`: it is there; then there are no obstacles. `note` is a reason
     beside the rules: no transaction inserted the row, or a stream keeps none; or it says why there are no obstacles.
 
@@ -104,6 +106,16 @@ class WhyNot:
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<WhyNot {self.text}: {'present' if self.is_present else counted(len(self.obstacles), 'obstacle')}>"
+
+    def _text(self, width: int) -> str:
+        return fit(self.to_text(max_lines=100).splitlines(), width)
+
+    def _repr_html_(self) -> str:
+        """Renders for notebooks: the text."""
+        return preformatted(self.to_text(max_lines=100))
 
     def _lines(self, indent: str, behind: str) -> Iterator[str]:
         yield f"{indent}{self.text}{behind}" + (f": {self.note}" if self.note else "")

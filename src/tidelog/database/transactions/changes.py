@@ -19,7 +19,7 @@ from tidelog.database.locked_engine import LockedEngine
 from tidelog.database.tabular import Tabular
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.diagnostics.html import html_table
+from tidelog.diagnostics.shown import Shown, Table
 from tidelog.engine.interface import ChangeRows
 from tidelog.io.rows import WORTH_A_TABLE
 from tidelog.io.sort import sort_by_value, sort_rows
@@ -32,7 +32,7 @@ from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation, table_to
 WEIGHT = "_weight"
 
 
-class Delta(Tabular):
+class Delta(Tabular, Shown):
     """The rows of one relation that were inserted and deleted in one epoch.
 
     `len()` is the number of rows that changed; iteration gives `(row, weight)` in value order, with the weight +1
@@ -98,12 +98,12 @@ class Delta(Tabular):
         inserted, deleted = self._counts()
         return f"<Delta {self._relation.name}: +{inserted} -{deleted}>"
 
-    def _repr_html_(self) -> str:
-        """Renders for notebooks: the first rows that changed, each with its weight."""
+    def _tables(self) -> Iterator[Table]:
+        """Yields the first rows that changed, each with its weight."""
         inserted, deleted = self._counts()
         headings = [*(column.name for column in self._relation.columns), "weight"]
         rows = ((*row, f"{weight:+d}") for row, weight in self)
-        return html_table(f"{self._relation.name}: +{inserted:,} -{deleted:,}", headings, rows, len(self))
+        yield Table(f"{self._relation.name}: +{inserted:,} -{deleted:,}", headings, rows, len(self))
 
     @cached_property
     def _is_table(self) -> bool:
@@ -149,7 +149,7 @@ class Delta(Tabular):
             )
 
 
-class Changes(Mapping[str, Delta]):
+class Changes(Mapping[str, Delta], Shown):
     """The changes of one epoch, by output relation.
 
     Like a `Counter`, it iterates over the relations that changed, in the program's order, and gives an empty `Delta`
@@ -184,9 +184,16 @@ class Changes(Mapping[str, Delta]):
         deltas = (repr(delta).removeprefix("<Delta ").removesuffix(">") for delta in self.values())
         return f"<Changes {', '.join(deltas) or 'none'}>"
 
+    def _tables(self) -> Iterator[Table]:
+        """Yields each relation that changed, with its first rows."""
+        for delta in self.values():
+            yield from delta._tables()
+
+    def _text(self, width: int) -> str:
+        return super()._text(width) or "no changes"
+
     def _repr_html_(self) -> str:
-        """Renders for notebooks: each relation that changed, with its first rows."""
-        return "\n".join(delta._repr_html_() for delta in self.values()) or "<p>no changes</p>"
+        return super()._repr_html_() or "<p>no changes</p>"
 
 
 def _weighted(table: pa.Table, sign: int) -> pa.Table:

@@ -10,7 +10,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from tidelog.database.storage.migration.widen import widens
 from tidelog.deep_recursion import deeply
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.diagnostics.html import html_table
+from tidelog.diagnostics.shown import Shown, Table, fit
 from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import counted, listed
 from tidelog.engine.storage_errors import Place
@@ -71,7 +71,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class MigrationPlan:
+class MigrationPlan(Shown):
     """What a migration does. `sections` are lines to read, by heading; `losses` are all, whether they are said or not.
 
     `problems` are what the caller must say beside losses, with the entry of `migrate` that says it.
@@ -127,10 +127,13 @@ class MigrationPlan:
     def __repr__(self) -> str:
         return f"<MigrationPlan: {counted(len(self.carried), 'relation')} kept, {counted(len(self.losses), 'loss')}>"
 
-    def _repr_html_(self) -> str:
-        """Renders for notebooks: the lines of the plan, each with its heading."""
+    def _tables(self) -> Iterator[Table]:
+        """Yields the lines of the plan, each with its heading."""
         rows = [(heading, line) for heading, lines in self.sections.items() for line in lines]
-        return html_table(str(self) if self.is_empty else "Migration", ("part", "change"), rows, len(rows))
+        yield Table(str(self) if self.is_empty else "Migration", ("part", "change"), rows, len(rows))
+
+    def _text(self, width: int) -> str:
+        return fit(str(self).splitlines(), width)
 
 
 def plan_migration(
