@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+import polars
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -86,7 +87,14 @@ def test_pandas(given_rows: tuple[Relation, list[Row]]) -> None:
     same(to_rows(table_to_pandas(table_of(rows, to), to), to, DEFINITIONS), rows, to)
 
 
-@pytest.mark.parametrize("name", ["csv", "tsv", "jsonl", "parquet"])
+@settings(max_examples=100, deadline=None)
+@given(relations_with_rows())
+def test_polars(given_rows: tuple[Relation, list[Row]]) -> None:
+    to, rows = given_rows
+    same(to_rows(polars.from_arrow(table_of(rows, to)), to, DEFINITIONS), rows, to)
+
+
+@pytest.mark.parametrize("name", ["csv", "tsv", "jsonl", "parquet", "arrow"])
 @settings(max_examples=100, deadline=None)
 @given(given_rows=relations_with_rows())
 def test_files(tmp_path_factory: pytest.TempPathFactory, name: str, given_rows: tuple[Relation, list[Row]]) -> None:

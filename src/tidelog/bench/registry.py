@@ -174,6 +174,12 @@ BENCHMARKS = (
         ("reading alone", "loading, with few different texts and with many"),
     ),
     Benchmark(
+        "sales",
+        "loading a Parquet file with a timestamp, a decimal and two columns of text, compared with DuckDB",
+        "generated",
+        ("loading, with its memory", "DuckDB reading the same file into a table", "totals by shop, compared"),
+    ),
+    Benchmark(
         "startup",
         "the startup time of a new process",
         "two edges",
