@@ -255,6 +255,18 @@ def test_a_sum_that_has_too_many_digits_is_an_error() -> None:
         assert list(db.relation("B")) == [(Decimal("9" * 38),)]
 
 
+def test_the_sum_of_a_group_is_checked_too() -> None:
+    text = "import group input relation A(k: u8, p: decimal<4, 2>) output relation B(k: u8, s: decimal<4, 2>)\n"
+    program = tidelog.compile(f"{text}B(k, s) :- A(k, p), var s = p.group_by(k).sum_of(|x| x).")
+    with program.open() as db:
+        with db.transaction() as tx:
+            tx.insert("A", [(1, Decimal("1.50")), (1, Decimal("2.50")), (2, Decimal("99.99"))])
+        assert set(db.relation("B")) == {(1, Decimal("4.00")), (2, Decimal("99.99"))}
+        with pytest.raises(tidelog.EvaluationError, match="does not fit"), db.transaction() as tx:
+            tx.insert("A", [(2, Decimal("0.01"))])
+        assert len(db.relation("A")) == 3
+
+
 def test_names_of_types_are_not_reserved() -> None:
     program = tidelog.compile(
         """

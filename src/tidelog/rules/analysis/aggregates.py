@@ -27,7 +27,7 @@ from tidelog.rules import ir
 from tidelog.rules.lower.inline import inline
 from tidelog.rules.lower.program import RECURSIVE_LAYOUT, Options
 from tidelog.strong_components import strong_components
-from tidelog.types import FunctionType, NamedType, TupleType, Type
+from tidelog.types import FunctionType, NamedType, ScaledType, TupleType, Type
 
 _OF_ALL = {
     "ddlog_std::group_count_distinct": ir.AggregateKind.COUNT,
@@ -236,6 +236,8 @@ class _Uses:
             case (first,) if self._is_group(first) and name == "ddlog_std::group_key":
                 return self._key(node)
             case (first, function) if self._is_group(first) and name in _OF_EACH:
+                if _OF_EACH[name] is ir.AggregateKind.SUM and isinstance(node.type, ScaledType):
+                    raise _StaysGroupError  # sums in kernels wrap, and these must not
                 return self._kept(_OF_EACH[name], node, function, at)
             case (typed.Call() as inner, typed.Lit(separator)) if name == "ddlog_std::string_join":
                 return self._joined(node, inner, str(separator), at)
