@@ -1,8 +1,8 @@
 """How Hypothesis runs the properties: without deadlines, for a case may be the one that compiles the kernels.
 
 What is saved (`saved.toml`) runs before everything else: a mistake that comes back is seen at once. Small waves go head
-by head too, as only large ones do elsewhere; the smallest do not, so that both kinds follow one another. Bootstraps of
-any length arrange what Updates will probe.
+by head too, as only large ones do elsewhere; the smallest do not, so that both kinds follow one another. After one
+such wave, the next begin with their new rows. Bootstraps of any length arrange what Updates will probe.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def head_by_head() -> Iterator[None]:
+    waves = {"FIRST_ROWS": 3, "START_ROWS": 6, "EXPECTED": 1, "PART": 1 << 40, "MET": 0, "AGAIN": 1}
     with (
-        mock.patch.multiple(row_wise, FIRST_ROWS=3, START_ROWS=6, EXPECTED=1, PART=1 << 40, MET=0, AGAIN=1),
+        mock.patch.multiple(row_wise, **waves, LISTED=0, MOST_WASTE=0),
         mock.patch.multiple(joins, ARRANGING_PART=1e9, LEAST_ARRANGING=0.0),
     ):
         yield

@@ -4,12 +4,14 @@ A Bootstrap starts as always. Once a wave has many rows, and all recursive rules
 takes over between two waves: it numbers the words that occur, makes the lists, and lets the index and the arrangements
 of the stratum's relations go. Each wave then has two steps: threads gather the instances of their prefixes and write
 out new rows; then these are written into the stores and added to the lists. In the end the index is built in one pass.
-When most work of a wave is looking for few instances (deep recursion), the usual waves continue from the same state.
+When most work of a wave is looking for few instances (deep recursion), the next waves begin with their new rows
+(`row_jobs`), which takes other lists; and if that is not enough, the usual waves continue from the same state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -18,16 +20,19 @@ import numpy.typing as npt
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.bytecode import Probe
 from tidelog.engine.local.execution.row_domains import columns_read, domains_of
+from tidelog.engine.local.execution.row_jobs import Deltas, JobLists
 from tidelog.engine.local.execution.row_wise_arrangements import ListedRows
 from tidelog.engine.local.execution.row_wise_code import head_code, head_shape, order_factors
+from tidelog.engine.local.execution.row_wise_deltas import DeltaPlanner, RowCounts
 from tidelog.engine.local.execution.row_wise_lists import Lists, number_of
-from tidelog.engine.local.execution.row_wise_rules import Head, Nest, Planner, RowWisePlan
+from tidelog.engine.local.execution.row_wise_plan import Head, Nest, RowWisePlan
+from tidelog.engine.local.execution.row_wise_rules import Planner
+from tidelog.engine.local.execution.row_wise_workers import ThreadMemory, Worker
 from tidelog.engine.local.execution.threads import ThreadPool, apart
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels import row_lists
+from tidelog.engine.local.kernels import row_jobs, row_lists
 from tidelog.engine.local.kernels import row_wise as kernels
 from tidelog.engine.local.storage.catalog import Catalog
-from tidelog.engine.local.storage.growable_array import Growing
 from tidelog.plan.negation import COVERED
 from tidelog.rules.ir import Rule
 from tidelog.types import Type
@@ -36,97 +41,25 @@ from tidelog.types import Type
 START_ROWS, EXPECTED = 20_000, 2
 FIRST_ROWS = 1_000  # a wave with fewer rows is not worth the lists
 MOST_IDS = 1 << 26
-# A head with more values than that is counted in a hash table, which begins with so many slots.
-DENSE_VALUES, HASH_SLOTS = 1 << 22, 1 << 12
 # Seconds: of an instance in a usual wave, and of a new row; for a change to usual waves, of each row, and beside that.
 # Usual waves follow when as much is lost; and then only a wave with so many times as many rows goes head by head again.
+# A wave that begins with its new rows costs what these lead to; only small ones are slow, so they may take longer.
 USUAL, USUAL_ROW, CHANGE, MOST_LOSS = 70e-9, 150e-9, 60e-9, 0.01
+SHARED = 0.7  # threads to the power of that: how much faster they are
+WITH_DELTAS = 2.0
 AGAIN = 4
+# Seconds of an instance in a wave that is worth going through all prefixes. Once as much is lost as new lists cost, for
+# each row, and beside that, waves begin with their new rows.
+SWEPT, LISTED, MOST_WASTE = 15e-9, 60e-9, 0.003
 # It begins when a wave has this part of the rows that are read, or there were as many instances; and when the wave
-# before had instances for this part of all rows that have to be numbered. With fewer, a recursion ends before it pays.
+# before had instances for this part of all rows that have to be numbered, or all waves behind wave 0 for so many times
+# these, and the last ones so many each. With fewer, a recursion ends before it pays. If a wave has this part of all
+# rows, it begins with new rows.
 PART = 32
-MET = 0.25
+MET, MET_BEFORE, BUSY = 0.25, 1.0, 20_000
+SPARSE = 16
 YIELD_AFTER = 200_000_000
-MOST_INSTANCES = row_lists.LARGEST_PLACE - 1  # of one prefix, for counters of 32 bits
-MOST_TOTAL = row_lists.LARGEST_PLACE  # of a row, for a total of 32 bits
 SHARES = 64
-_OUT_ROWS = 1 << 14
-
-
-class _Worker:
-    """One thread's memory for one head relation; counters and registers are shared by its heads."""
-
-    def __init__(self, head: Head, share: int) -> None:
-        self.words = apart(kernels.WORKER_WORDS)
-        self._values = Growing(np.int32, _OUT_ROWS)
-        self._counts = Growing(np.int64, _OUT_ROWS)
-        self._groups = Growing(np.int64, _OUT_ROWS, width=row_lists.GROUP_WORDS)
-        self.words[kernels.PREFIXES], self.words[kernels.SHARE] = head.prefixes, share
-        self.words[kernels.MOST], self.words[kernels.MOST_TOTAL] = MOST_INSTANCES, MOST_TOTAL
-        self.words[kernels.IS_HASHED] = int(head.values > DENSE_VALUES)
-        self._note()
-
-    def _note(self) -> None:
-        self.words[kernels.OUT_VALUES], self.words[kernels.ROWS_ROOM] = self._values.address, len(self._values)
-        self.words[kernels.OUT_COUNTS], self.words[kernels.OUT_GROUPS] = self._counts.address, self._groups.address
-
-    def make_room(self) -> None:
-        """Makes room for the rows of the prefix that was gathered last; each group has a row, so groups fit too."""
-        wanted = int(self.words[kernels.ROWS_OUT] + self.words[kernels.FOUND])
-        for each in (self._values, self._counts, self._groups):
-            each.make_room(wanted)
-        self._note()
-
-    def begin(self, thread: _ThreadMemory) -> None:
-        """Begins a wave."""
-        for word in (kernels.NEXT, kernels.LAST, kernels.IS_GATHERED, kernels.INSTANCES, kernels.VISITED):
-            self.words[word] = 0
-        self.words[kernels.ROWS_OUT] = self.words[kernels.GROUPS_OUT] = 0
-        thread.lend(self.words)
-
-    @property
-    def rows(self) -> int:
-        return int(self.words[kernels.ROWS_OUT])
-
-    @property
-    def new_rows(self) -> Words:
-        """The new rows, as `row_lists` takes them."""
-        fields = (kernels.OUT_GROUPS, kernels.OUT_VALUES, kernels.GROUPS_OUT, kernels.ROWS_OUT)
-        return self.words[list(fields)]
-
-
-class _ThreadMemory:
-    """The counters, registers and stack of one thread."""
-
-    def __init__(self, plan: RowWisePlan, scratch: int) -> None:
-        values = max((head.values for head in plan.heads if head.values <= DENSE_VALUES), default=0)
-        self._counters = Growing(np.int32, values + 1)
-        self._wide_counters = Growing(np.int64, values + 1)
-        self._touched = Growing(np.int32, max(values, HASH_SLOTS) + 2)
-        self._hash_keys = Growing(np.int32, HASH_SLOTS)
-        self._hash_counts = Growing(np.int64, HASH_SLOTS)
-        self.registers = apart(plan.registers + 1)
-        self.registers[plan.registers - len(plan.constants) : plan.registers] = plan.constants
-        self.word_registers = apart(plan.word_registers + 1)
-        for register, word in plan.word_constants.items():
-            self.word_registers[register] = word
-        literals = max(len(nest.literals) for nest in plan.nests)
-        self.stack = apart(literals + 1, kernels.STACK_WIDTH)
-        self.scratch = apart(scratch + 1)
-
-    def lend(self, worker: Words) -> None:
-        """Lets a worker of this thread use the counters, none of which is in use."""
-        worker[kernels.COUNTERS], worker[kernels.WIDE_COUNTERS] = self._counters.address, self._wide_counters.address
-        worker[kernels.TOUCHED], worker[kernels.HASH_IS_FULL] = self._touched.address, 0
-        worker[kernels.HASH_KEYS], worker[kernels.HASH_COUNTS] = self._hash_keys.address, self._hash_counts.address
-        worker[kernels.HASH_MASK] = len(self._hash_keys) - 1
-
-    def make_room(self, worker: Words) -> None:
-        """Makes the hash table of counters larger, while it is empty."""
-        slots = 4 * len(self._hash_keys)
-        self._hash_keys, self._hash_counts = Growing(np.int32, slots), Growing(np.int64, slots)
-        self._touched.make_room(slots)
-        self.lend(worker)
 
 
 class RowWise:
@@ -153,17 +86,23 @@ class RowWise:
         self._word = word
         self.threads = pool.threads
         self._inside = [numbers[name] for name in inside]
-        self._lists: list[Lists] = []
+        self._lists: dict[int, Lists] = {}
         self.last_rows: dict[int, tuple[int, int]] = {}  # relation → lines of the rows of the present wave
         self._starts: dict[int, list[int]] = {}  # relation → the first line of each thread's new rows
-        self._loss = 0.0
+        self._loss = self._waste = 0.0
+        self._has_begun_again = False  # since the last wave
+        self._counted: list[tuple[Rule, int]] = []
+        self._deltas: Deltas | None = None
+        self._may_begin_with_new = True
         self.plan: RowWisePlan | None = None
 
     # Ids and lists
 
-    def begin(self, *, from_start: bool = False) -> bool:
+    def begin(self, *, from_start: bool = False, with_deltas: bool = False) -> bool:
         """Numbers the words, plans the rules and makes the lists; returns False, and changes nothing, if rules or words
-        do not fit. `from_start`: wave 0 comes next, and is worth it only if its rules have many instances."""
+        do not fit. `from_start`: wave 0 comes next, and is worth it only if its rules have many instances.
+        `with_deltas`: waves begin with their new rows, where rules can."""
+        is_first = self.plan is None
         names = dict.fromkeys([*self._names, *(atom.relation for rule in self._rules for atom in rule.atoms)])
         stores = {name: self._catalog.stores[self._numbers[name]] for name in names}
         widths = {name: store.columns for name, store in stores.items()}
@@ -176,7 +115,9 @@ class RowWise:
         if max(domains.sizes, default=0) > MOST_IDS:
             return False
         counts = {name: len(store) for name, store in stores.items()}
-        plan = Planner(self._rules, self._names, domains, counts, self._numbers, self._word).plan()
+        planner = Planner(self._rules, self._names, domains, counts, self._numbers, self._word)
+        sizes = {(name, column): planner.column(name, column)[1] for name, column in read}
+        plan = planner.plan(DeltaPlanner(planner, RowCounts(ids, sizes)) if with_deltas else None)
         if plan is None or (from_start and not _is_worth_it(plan, counts, _read_by(self._rules))):
             return False
         for nest in plan.nests:
@@ -188,6 +129,8 @@ class RowWise:
         by_number = {self._numbers[name]: name for name in rows}
         naturals = {plan.natural(head) for head in plan.heads}
         for number, order in enumerate(plan.orders):
+            if order.relation < 0:
+                continue
             name = by_number[order.relation]
             _, lines, is_new = rows[name]
             own = {column: ids[name, column] for column in range(widths[name]) if (name, column) in ids}
@@ -196,32 +139,53 @@ class RowWise:
             lists.fill(
                 number_of(order.keys, own, len(lines)), np.ascontiguousarray(np.stack(words, axis=1)), is_new, lines
             )
-            self._lists.append(lists)
-        for relation in self._inside:
-            self._catalog.stores[relation].begin_filling()
+            self._lists[number] = lists
+        if is_first:
+            for relation in self._inside:
+                self._catalog.stores[relation].begin_filling()
         self._begin_threads(plan)
+        if with_deltas:
+            numbered = {(self._numbers[name], column): size for (name, column), size in sizes.items()}
+            self._deltas = Deltas(plan, self._L, numbered, self.threads)
+            new = {name: is_new != 0 for name, (_, _, is_new) in rows.items()}
+            self._deltas.begin(
+                lambda relation, column: ids[by_number[relation], column][new[by_number[relation]]].astype(np.int32)
+            )
         return True
+
+    def _begin_again(self, *, with_deltas: bool) -> None:
+        """Makes other lists, between two waves."""
+        self._counted = self.counts
+        self._has_begun_again = True
+        self._waste = self._loss = 0.0
+        self._lists.clear()
+        self._memory.clear()
+        self._deltas = None
+        fits = self.begin(with_deltas=with_deltas)
+        assert fits
 
     def _rows_of(self, name: str) -> tuple[Words, Words, npt.NDArray[np.uint8]]:
         """Returns the rows of a relation that are there, their lines, and which of them came with the present wave."""
         store = self._catalog.stores[self._numbers[name]]
         lines = store.present_lines()
         is_new = np.zeros(int(store.line[k.USED]) + 1, dtype=np.uint8)
-        if name in self._names:
+        if name in self._names and self.plan is not None:
+            is_new[slice(*self.last_rows.get(store.relation, (0, 0)))] = 1
+        elif name in self._names:
             is_new[store.batch_lines()] = 1
         return store.columns_of(lines), lines, is_new[lines]
 
     def _begin_threads(self, plan: RowWisePlan) -> None:
         scratch = int(self._catalog.S[:, k.COLUMNS].max())
-        memory = [_ThreadMemory(plan, max(scratch, k.PIECE)) for _ in range(self.threads)]
+        memory = [ThreadMemory(plan, max(scratch, k.PIECE)) for _ in range(self.threads)]
         self._memory = memory
         self._workers = [
-            [_Worker(head, max(1, min(head.prefixes // (SHARES * self.threads), 256))) for _ in memory]
+            [Worker(head, max(1, min(head.prefixes // (SHARES * self.threads), 256))) for _ in memory]
             for head in plan.heads
         ]
         self._words: Words = np.array([words.ctypes.data for words in self._domains.words], dtype=np.int64)
         # In wave 0, and later.
-        self._nests = [[head.first for head in plan.heads], [head.nests for head in plan.heads]]
+        self._nests = [[list(head.first) for head in plan.heads], [head.later for head in plan.heads]]
         self._codes = [[head_code(plan, nests) for nests in of_wave] for of_wave in self._nests]
         self._shapes = [head_shape(head, self._domains.sizes) for head in plan.heads]
         self._tallies = [[np.zeros(len(nests), dtype=np.int64) for nests in of_wave] for of_wave in self._nests]
@@ -230,10 +194,13 @@ class RowWise:
     def counts(self) -> list[tuple[Rule, int]]:
         """How many instances each rule had."""
         return [
-            (nest.rule, count)
-            for of_wave, tallies in zip(self._nests, self._tallies)
-            for nests, tally in zip(of_wave, tallies)
-            for nest, count in zip(nests, tally.tolist())
+            *self._counted,
+            *(
+                (nest.rule, count)
+                for of_wave, tallies in zip(self._nests, self._tallies)
+                for nests, tally in zip(of_wave, tallies)
+                for nest, count in zip(nests, tally.tolist())
+            ),
         ]
 
     # Waves
@@ -249,22 +216,107 @@ class RowWise:
         if wave and not is_recursive:
             self.last_rows.clear()
             return 0, 0
+        began = perf_counter()
+        if wave and self._deltas is not None and not self._make_jobs(self._deltas, look):
+            self._may_begin_with_new = False
+            self._begin_again(with_deltas=False)
+            return self.run_wave(wave, look)
         for place, head in enumerate(heads):
             self._gather(place, head, min(wave, 1), look)
+        seconds = perf_counter() - began
         rows = sum(self._write(place, head, wave) for place, head in enumerate(heads))
         if is_recursive:
             self._add_to_lists(heads)
         workers = [worker.words for of_head in self._workers for worker in of_head]
-        return sum(int(words[kernels.INSTANCES]) for words in workers), rows
+        instances = sum(int(words[kernels.INSTANCES]) for words in workers)
+        if self._deltas is not None:
+            for jobs in self._deltas.lists.values():
+                jobs.clear()
+            for place, head in enumerate(heads):
+                new = [worker.new_rows for worker in self._workers[place]]
+                self._deltas.note(head.relation, new, self._shapes[place])
+        elif wave and rows and self._may_begin_with_new and self._is_wasteful(instances, seconds):
+            self._begin_again(with_deltas=True)
+        return instances, rows
+
+    def _is_wasteful(self, instances: int, seconds: float) -> bool:
+        """True if the last waves spent more time on prefixes without instances than new lists cost."""
+        self._waste = max(0.0, self._waste + seconds - SWEPT / self.threads * instances)
+        read = dict.fromkeys([*self._names, *_read_by(self._rules)])
+        rows = sum(len(self._catalog.stores[self._numbers[name]]) for name in read)
+        return self._waste > MOST_WASTE + LISTED * rows
+
+    def _make_jobs(self, deltas: Deltas, look: Callable[[], None]) -> bool:
+        """Makes the jobs of a wave; returns False if there are too many."""
+        for jobs in deltas.lists.values():
+            self._emit(deltas, jobs, look)
+            if jobs.are_too_many:
+                return False
+        tasks = list(deltas.lists.values())
+
+        def part(me: int) -> int:
+            for jobs in tasks[me :: self.threads]:
+                jobs.fill()
+            return 0
+
+        self._run(part)
+        return True
+
+    def _emit(self, deltas: Deltas, jobs: JobLists, look: Callable[[], None]) -> None:
+        """Writes down the jobs of one delta nest."""
+        cursor: Words = np.zeros(1, dtype=np.int64)
+        new = deltas.new_ids[jobs.drivers]
+        for me, memory in enumerate(self._memory):
+            jobs.begin(me, new.count, memory.lend)
+            jobs.workers[me][kernels.YIELD_AT] = YIELD_AFTER
+
+        def part(me: int) -> int:
+            memory, words = self._memory[me], jobs.workers[me]
+            while True:
+                status: int = row_jobs.emit_jobs(
+                    words,
+                    cursor,
+                    new.ids,
+                    new.count,
+                    self._catalog.S,
+                    self._L,
+                    jobs.code,
+                    memory.registers,
+                    memory.word_registers,
+                    memory.stack,
+                    self._words,
+                    memory.scratch,
+                )
+                if status != kernels.OUT_FULL:
+                    return status
+                jobs.make_room(me)
+
+        while any(status != kernels.GATHERED for status in self._run(part)):
+            look()
+            for words in jobs.workers:
+                words[kernels.YIELD_AT] = words[kernels.INSTANCES] + words[kernels.VISITED] + YIELD_AFTER
 
     def pays(self, instances: int, new_rows: int, seconds: float) -> bool:
         """True unless the last waves, and the very last one with so many instances and new rows, took so much longer
-        than usual waves that a change to these, which need the index and arrangements, would have cost less."""
+        than usual waves that a change to these, which need the index and arrangements, would have cost less. Before
+        that, waves that went through all prefixes begin with their new rows instead."""
         # Threads do not share the time in which the system finds memory for rows.
-        usual = USUAL / self.threads * instances + USUAL_ROW * new_rows
+        usual = USUAL * instances / self.threads**SHARED + USUAL_ROW * new_rows
+        if self._deltas is not None:
+            usual *= WITH_DELTAS
         self._loss = max(0.0, self._loss + seconds - usual)
+        if self._has_begun_again:
+            self._has_begun_again = False
+            self._loss = 0.0
         rows = sum(len(self._catalog.stores[relation]) for relation in self._inside)
-        return self._loss < MOST_LOSS + CHANGE / self.threads * rows
+        if self._loss < MOST_LOSS + CHANGE / self.threads * rows:
+            return True
+        if self._deltas is not None or not self._may_begin_with_new:
+            return False
+        if new_rows:
+            self._begin_again(with_deltas=True)
+            self._has_begun_again = False
+        return True
 
     def _gather(self, place: int, head: Head, later: int, look: Callable[[], None]) -> None:
         """Gathers the instances of one head in wave 0, or in a later one."""
@@ -273,11 +325,13 @@ class RowWise:
         natural = self.plan.natural(head)
         workers = self._workers[place]
         store = self._catalog.stores[head.relation]
+        active = self._deltas.active(place, head) if self._deltas is not None and later else None
         for memory, worker in zip(self._memory, workers):
             worker.begin(memory)
             worker.words[kernels.YIELD_AT] = YIELD_AFTER
+            worker.go_through(active, head, self.threads)
         total = self._tallies[later][place]
-        tallies = [apart(2 * len(total)) for _ in workers]
+        tallies = [apart(3 * len(total)) for _ in workers]
         if not len(total):
             return
 
@@ -351,7 +405,7 @@ class RowWise:
         """Adds the new rows to the lists; threads take whole orders."""
         tasks = [
             (number, lists, place)
-            for number, lists in enumerate(self._lists)
+            for number, lists in self._lists.items()
             if lists.order.is_inside
             for place, head in enumerate(heads)
             if head.relation == lists.order.relation
@@ -391,6 +445,9 @@ class RowWise:
         assert self.plan is not None
         self._workers.clear()
         self._memory.clear()
+        self._deltas = None
+        naturals = {self.plan.natural(head) for head in self.plan.heads}
+        self._lists = {number: lists for number, lists in self._lists.items() if number in naturals}
         for place, head in enumerate(self.plan.heads if any(head.nests for head in self.plan.heads) else ()):
             number = self.plan.natural(head)
             words = [self._domains.words[domain] for domain in head.domains]
@@ -406,6 +463,7 @@ class RowWise:
         self._lists.clear()
         self._workers.clear()
         self._memory.clear()
+        self._deltas = None
         for relation in self._inside:
             first, last = self.last_rows.get(relation, (0, 0))
             self._catalog.stores[relation].end_filling(np.arange(first, last, dtype=np.int32))

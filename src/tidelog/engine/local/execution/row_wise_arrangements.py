@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.row_wise_lists import Lists
-from tidelog.engine.local.execution.row_wise_rules import Head
+from tidelog.engine.local.execution.row_wise_plan import Head
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import list_arrangements as kernels
 from tidelog.engine.local.kernels.row_lists import LARGEST_PLACE

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.row_wise_rules import Head, ListLiteral, Nest, Order, RowWisePlan
+from tidelog.engine.local.execution.row_wise_plan import Head, ListLiteral, Nest, Order, RowWisePlan
 from tidelog.engine.local.kernels import row_wise
 
 
@@ -81,7 +81,7 @@ def _literal_fields(words: list[int], plan: RowWisePlan, nest: Nest, place: int)
         row_wise.LITERAL_KEY_N: len(literal.key),
         row_wise.LITERAL_KEY_AT: _put(words, literal.key),
         row_wise.LITERAL_INSIDE: int(literal.order.is_inside),
-        row_wise.LITERAL_LAST_INSIDE: int(bool(inside) and place == inside[-1]),
+        row_wise.LITERAL_READS: _reads(literal, is_last=bool(inside) and place == inside[-1]),
         row_wise.LITERAL_BIND_N: len(literal.binds),
         row_wise.LITERAL_BIND_AT: _put(words, literal.binds),
         row_wise.LITERAL_EQUAL_N: len(literal.equals),
@@ -93,7 +93,15 @@ def _literal_fields(words: list[int], plan: RowWisePlan, nest: Nest, place: int)
         row_wise.LITERAL_TAIL_N: len(tail),
         row_wise.LITERAL_TAIL_AT: _put(words, tail),
         row_wise.LITERAL_LEADS: _lead(words, nest, literal) if nest.leads_to_end(place) else 0,
+        row_wise.LITERAL_MARK_N: len(literal.mark),
+        row_wise.LITERAL_MARK_AT: _put(words, literal.mark),
     }
+
+
+def _reads(literal: ListLiteral, *, is_last: bool) -> int:
+    if literal.reads is not None:
+        return literal.reads
+    return row_wise.READS_LAST if is_last else row_wise.READS_ALL
 
 
 def _lead(words: list[int], nest: Nest, literal: ListLiteral) -> int:

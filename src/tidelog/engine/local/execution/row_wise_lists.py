@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.row_wise_rules import Digits, Order
+from tidelog.engine.local.execution.row_wise_plan import Digits, Order
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import row_lists as kernels
 from tidelog.engine.local.storage.growable_array import Growing

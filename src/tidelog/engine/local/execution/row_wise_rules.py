@@ -11,13 +11,25 @@ into an order that begins with the prefix and binds the value late, so that the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from tidelog.check import typed
 from tidelog.engine.local.execution.row_domains import Domains
-from tidelog.engine.local.execution.word_expressions import FilterCompiler, Instruction
+from tidelog.engine.local.execution.row_wise_plan import (
+    Check,
+    DeltaNest,
+    Digits,
+    Head,
+    Jobs,
+    ListLiteral,
+    Nest,
+    Order,
+    RowWisePlan,
+    Tail,
+)
+from tidelog.engine.local.execution.word_expressions import FilterCompiler
 from tidelog.engine.local.kernels import row_wise as kernels
 from tidelog.plan.plain import is_plain
 from tidelog.rules.ir import Atom, Condition, Constant, Negative, Positive, Rule, Term, Variable, Wildcard
@@ -25,132 +37,9 @@ from tidelog.types import Type
 
 MOST_LITERALS = 12
 MOST_VALUES = 1 << 31  # that a head may have for one prefix
+# A row is looked for in a list by marks, of so many possible words, if lists have at most so many rows on average.
+MOST_MARKS, LONGEST_MARKED = 1 << 22, 256
 _Word = Callable[[Any, Type], int]
-Digits = tuple[tuple[int, int], ...]  # a number: columns, or registers, with the factor of each
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Lists of the rows of a relation: by the ids of some columns, words made of other columns.
-
-    `space`: how many keys there may be.
-    """
-
-    relation: int
-    keys: Digits
-    words: tuple[Digits, ...]
-    space: int
-    is_inside: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A row of a lower stratum that has to be there, or must not be there: the register and domain of each column."""
-
-    relation: int
-    is_wanted: bool
-    registers: Digits
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """Conditions on words: registers of words, each with the register and the domain of its id; and instructions."""
-
-    loads: tuple[tuple[int, int, int], ...]
-    instructions: tuple[Instruction, ...]
-
-
-@dataclass(slots=True)
-class ListLiteral:
-    """A literal that reads a list: its key, and what each word of an entry binds (offset, register) or must equal."""
-
-    order: Order
-    key: Digits
-    binds: tuple[tuple[int, int], ...]
-    equals: tuple[tuple[int, int], ...]
-    checks: list[Check] = field(default_factory=list)
-    tail: Tail | None = None
-    bounded: int = 0  # columns that comparisons bound
-
-    def is_plain(self) -> bool:
-        """True if nothing about an entry has to be checked."""
-        return not self.equals and not self.checks and self.tail is None
-
-
-@dataclass(slots=True)
-class Nest:
-    """A rule as a nest of lists. `prefix` is the id that the prefix must be, or -1; `value` is made of registers.
-
-    Where the rule ends in a list, each of its words is a part of the value, behind what `value` says.
-    """
-
-    rule: Rule
-    prefix: int
-    value: Digits
-    literals: list[ListLiteral]
-    ends: int
-    expected: float = 0.0  # instances, if all relations are as they are
-
-    @property
-    def closes_cycle(self) -> bool:
-        """True if a row is looked for whose columns are bound by several others."""
-        return any(check.is_wanted for literal in self.literals for check in literal.checks)
-
-    @property
-    def is_bounded(self) -> bool:
-        """True if comparisons bound a literal in several columns: zones may skip most of its rows (`zones`)."""
-        return any(literal.bounded > 1 for literal in self.literals[1:])
-
-    def leads_to_end(self, place: int) -> bool:
-        """True if the entries of a literal lead to the lists in which the rule ends, and nothing has to be checked."""
-        is_last = place == len(self.literals) - 2
-        return is_last and self.literals[place].is_plain() and self.ends == kernels.ENDS_IN_LIST
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The rules of one head relation: `nests` of recursive ones, `first` of others, which run in wave 0 alone.
-
-    Its rows are a prefix, one column of it, and a value, made of the others.
-    """
-
-    relation: int
-    prefix: int
-    prefixes: int
-    digits: Digits
-    values: int
-    domains: tuple[int, ...]  # of all columns
-    nests: tuple[Nest, ...]
-    first: tuple[Nest, ...] = ()
-
-    @property
-    def natural(self) -> Order:
-        """The lists of values by prefix."""
-        return Order(self.relation, ((self.prefix, 1),), (self.digits,), self.prefixes, True)
-
-
-@dataclass(slots=True)
-class RowWisePlan:
-    """The rules of a stratum as nests. `constants` are the ids of the registers behind the variables';
-    `word_constants` are words in registers of words.
-
-    `orders` are the lists that the rules read, and those by the prefix of each head.
-    """
-
-    heads: tuple[Head, ...]
-    orders: tuple[Order, ...]
-    constants: tuple[int, ...]
-    registers: int
-    word_constants: Mapping[int, int]
-    word_registers: int
-
-    @property
-    def nests(self) -> list[Nest]:
-        return [nest for head in self.heads for nest in (*head.nests, *head.first)]
-
-    def natural(self, head: Head) -> int:
-        """Returns the number of the lists of a head relation by its prefix."""
-        return self.orders.index(head.natural)
 
 
 def fits(rule: Rule) -> bool:
@@ -189,35 +78,39 @@ class Planner:
         # A relation that is being filled will have more rows than now.
         self.rows = {name: max(count, most) if name in inside else count for name, count in rows.items()}
 
-    def plan(self) -> RowWisePlan | None:
-        """Returns the plan, or None if a relation does not fit."""
+    def plan(self, deltas: Callable[[Rule, int], tuple[DeltaMaker, ...]] | None = None) -> RowWisePlan | None:
+        """Returns the plan, or None if a relation does not fit. `deltas` makes what runs in place of a recursive rule,
+        given the column of the prefix."""
         makers = [self._best_prefix(name) for name in self.inside]
         if any(made is None for made in makers):
             return None
         found = [made for made in makers if made is not None and made.nests]
         if not found:
             return None
-        most = max(nest.registers for made in found for nest in made.nests)
+        others = {
+            id(nest): deltas(nest.rule, made.prefix) if deltas and self.is_recursive(nest.rule) else ()
+            for made in found
+            for nest in made.nests
+        }
+        every = [nest for made in found for nest in made.nests]
+        every += [each for own in others.values() for delta in own for each in delta.makers]
+        most = max(nest.registers for nest in every)
         constants: dict[tuple[int, int], int] = {}
         word_constants: dict[int, int] = {}
         words = 0
-        heads = []
-        for made in found:
-            nests = []
-            for nest in made.nests:
-                moved = {
-                    register: most + constants.setdefault(key, len(constants))
-                    for key, register in nest.constants.items()
-                }
-                nests.append(nest.finish(moved, words, word_constants))
-                words = nest.word_registers
-            heads.append(self._head(made, tuple(nests)))
-        orders = dict.fromkeys(
-            [head.natural for head in heads]
-            + [literal.order for head in heads for nest in (*head.nests, *head.first) for literal in nest.literals]
-        )
+        finished: dict[int, Nest] = {}
+        for maker in every:
+            moved = {
+                register: most + constants.setdefault(key, len(constants)) for key, register in maker.constants.items()
+            }
+            finished[id(maker)] = maker.finish(moved, words, word_constants)
+            words = maker.word_registers
+        heads = [self._head(made, finished, others) for made in found]
         ids = tuple(self.domains.constants[domain][word] for domain, word in constants)
-        return RowWisePlan(tuple(heads), tuple(orders), ids, most + len(ids), word_constants, words)
+        plan = RowWisePlan(tuple(heads), (), ids, most + len(ids), word_constants, words)
+        literals = [literal for nest in plan.nests for literal in nest.literals]
+        plan.orders = tuple(dict.fromkeys([head.natural for head in heads] + [each.order for each in literals]))
+        return plan
 
     def column(self, name: str, column: int) -> tuple[int, int]:
         """Returns the domain of a column, and its size."""
@@ -229,7 +122,9 @@ class Planner:
         sizes = [self.column(name, column)[1] for column in columns]
         return tuple((column, prod(sizes[place + 1 :])) for place, column in enumerate(columns)), prod(sizes)
 
-    def _head(self, made: _HeadNests, nests: tuple[Nest, ...]) -> Head:
+    def _head(
+        self, made: _HeadNests, finished: Mapping[int, Nest], others: Mapping[int, tuple[DeltaMaker, ...]]
+    ) -> Head:
         width = len(made.nests[0].rule.head.terms)
         digits, values = self.digits(made.name, [column for column in range(width) if column != made.prefix])
         domains = [self.column(made.name, column) for column in range(width)]
@@ -240,8 +135,13 @@ class Planner:
             digits,
             values,
             tuple(domain for domain, _ in domains),
-            tuple(nest for nest in nests if self.is_recursive(nest.rule)),
-            tuple(nest for nest in nests if not self.is_recursive(nest.rule)),
+            tuple(finished[id(maker)] for maker in made.nests if self.is_recursive(maker.rule)),
+            tuple(finished[id(maker)] for maker in made.nests if not self.is_recursive(maker.rule)),
+            tuple(
+                tuple(delta.finish(finished) for delta in others[id(maker)])
+                for maker in made.nests
+                if self.is_recursive(maker.rule)
+            ),
         )
 
     def is_recursive(self, rule: Rule) -> bool:
@@ -259,7 +159,7 @@ class Planner:
         for prefix in range(width):
             if self.digits(name, [column for column in range(width) if column != prefix])[1] >= MOST_VALUES:
                 continue
-            makers = tuple(_NestMaker(self, rule, prefix) for rule in own)
+            makers = tuple(NestMaker(self, rule, prefix) for rule in own)
             if all(maker.run() for maker in makers):
                 recursive = [maker for maker in makers if self.is_recursive(maker.rule)] or makers
                 score = (
@@ -276,13 +176,38 @@ class Planner:
 class _HeadNests:
     name: str
     prefix: int
-    nests: tuple[_NestMaker, ...]
+    nests: tuple[NestMaker, ...]
 
 
-class _NestMaker:
-    """Puts the literals of one rule into an order. Constants have negative registers until all rules are planned."""
+@dataclass(frozen=True, slots=True)
+class DeltaMaker:
+    """A delta nest before its registers are final: the nest, its gate, and the path, drivers and lists of its jobs."""
 
-    def __init__(self, planner: Planner, rule: Rule, prefix: int) -> None:
+    maker: NestMaker
+    gate: tuple[int, int] | None
+    path: NestMaker | None = None
+    drivers: tuple[int, int] = (-1, -1)
+    order: Order | None = None
+
+    @property
+    def makers(self) -> list[NestMaker]:
+        return [self.maker] if self.path is None else [self.maker, self.path]
+
+    def finish(self, finished: Mapping[int, Nest]) -> DeltaNest:
+        if self.path is None or self.order is None:
+            return DeltaNest(finished[id(self.maker)], self.gate, None)
+        return DeltaNest(finished[id(self.maker)], None, Jobs(self.drivers, finished[id(self.path)], self.order))
+
+
+class NestMaker:
+    """Puts the literals of one rule into an order. Constants have negative registers until all rules are planned.
+
+    It begins with the prefix, or with a variable (`begin_with`) of a literal's column; then the nest ends with jobs.
+    """
+
+    def __init__(
+        self, planner: Planner, rule: Rule, prefix: int, begin_with: tuple[str, Atom, int] | None = None
+    ) -> None:
         self.rule = rule
         self._planner = planner
         self._prefix = prefix
@@ -294,6 +219,13 @@ class _NestMaker:
         self.constants: dict[tuple[int, int], int] = {}  # domain, word → register
         self._literals: list[ListLiteral] = []
         self._conditions: dict[int, list[typed.Expression]] = {}  # place of a literal → conditions behind it
+        self._left = list(range(len(rule.positives)))
+        self._negatives = list(rule.negatives)
+        self._tests = [each.expression for each in rule.body if isinstance(each, Condition)]
+        self._job: list[str] | None = None
+        if begin_with is not None:
+            self._bind(*begin_with, kernels.PREFIX_REGISTER)
+            return
         term = rule.head.terms[prefix]
         if isinstance(term, Variable):
             self._bind(term.name, rule.head, prefix, kernels.PREFIX_REGISTER)
@@ -309,24 +241,61 @@ class _NestMaker:
 
     def run(self) -> bool:
         """Orders the literals; returns False if the rule does not fit."""
-        left = list(self.rule.positives)
-        negatives = list(self.rule.negatives)
-        conditions = [each.expression for each in self.rule.body if isinstance(each, Condition)]
-        while left:
-            chosen = min(left, key=self._rank)
-            left.remove(chosen)
-            self._open(chosen, left, conditions)
-            negatives = [atom for atom in negatives if not self._check(atom, is_wanted=False)]
-            conditions = [each for each in conditions if not self._test(each)]
-            left = [atom for atom in left if not self._is_below(atom) or not self._check(atom, is_wanted=True)]
-        return not negatives and not conditions
+        atoms = self.rule.positives
+        while self._left:
+            self.open(min(self._left, key=lambda place: self._rank(atoms[place])))
+        return self.is_complete
+
+    @property
+    def is_complete(self) -> bool:
+        """True if nothing of the rule is left."""
+        return not self._left and not self._negatives and not self._tests
+
+    def open(self, place: int, reads: int | None = None) -> None:
+        """Adds the literal that stands at this place of the body, if it is not checked already."""
+        if place not in self._left:
+            return
+        self._left.remove(place)
+        atoms = self.rule.positives
+        self._open(atoms[place], [atoms[other] for other in self._left], self._tests, reads)
+        self._negatives = [atom for atom in self._negatives if not self._check(atom, is_wanted=False)]
+        self._tests = [each for each in self._tests if not self._test(each)]
+        self._left = [
+            each
+            for each in self._left
+            if not self._is_below(atoms[each]) or not self._check(atoms[each], is_wanted=True)
+        ]
+
+    def end_with_job(self) -> list[str]:
+        """Ends the nest once the prefix is known; returns the variables of a job that are needed behind the prefix."""
+        atoms = [*(self.rule.positives[place] for place in self._left), *self._negatives, self.rule.head]
+        needed = {term.name for atom in atoms for term in atom.terms if isinstance(term, Variable)}
+        needed |= {name for each in self._tests for name in typed.variables(each)}
+        prefix = self.rule.head.terms[self._prefix]
+        assert isinstance(prefix, Variable)
+        found = sorted((needed & self._bound.keys()) - {prefix.name})
+        self._job = [prefix.name, *found]
+        return found
+
+    def continue_from(self, path: NestMaker, order: Order, names: Sequence[str]) -> None:
+        """Begins, behind the prefix, with the lists of the jobs in which another nest ends."""
+        self._left, self._negatives, self._tests = list(path._left), list(path._negatives), list(path._tests)
+        binds = []
+        for offset, name in enumerate(names):
+            self._bound[name], self._domains[name] = self.registers, path._domains[name]
+            binds.append((offset, self.registers))
+            self.registers += 1
+        key = ((kernels.PREFIX_REGISTER, 1),)
+        self._literals.append(ListLiteral(order, key, tuple(binds), (), reads=kernels.READS_ALL))
 
     @property
     def ends(self) -> int:
         """How the rule ends; see `kernels.RULE_ENDS`."""
         last = self._literals[-1]
-        if not last.is_plain() or len(self._literals) - 1 in self._conditions:
+        if self._job is not None or not last.is_plain() or len(self._literals) - 1 in self._conditions:
             return kernels.ENDS_ANYHOW
+        if last.order.relation < 0 and last.binds and len(self.rule.head.terms) > 2:
+            return kernels.ENDS_ANYHOW  # the words of jobs are no parts of values
         return kernels.ENDS_IN_LIST if last.binds else kernels.ENDS_IN_LENGTH
 
     @property
@@ -349,10 +318,16 @@ class _NestMaker:
                 each.equals,
                 [Check(c.relation, c.is_wanted, at(c.registers)) for c in each.checks],
                 self._tail(place, word_constants),
+                each.reads,
+                at(each.mark),
+                each.mark_space,
                 self._bounded(place),
             )
             for place, each in enumerate(self._literals)
         ]
+        if self._job is not None:
+            job = tuple((self._bound[name], 1) for name in self._job)
+            return Nest(self.rule, -1, job, literals, kernels.ENDS_ANYHOW)
         head = self.rule.head
         factors, _ = self._planner.digits(
             head.relation, [column for column in range(len(head.terms)) if column != self._prefix]
@@ -366,7 +341,8 @@ class _NestMaker:
             packed = tuple((columns[register], factor) for register, factor in value if register in columns)
             value = tuple(pair for pair in value if pair[0] not in columns)
             old = last.order
-            last.order = Order(old.relation, old.keys, (packed,), old.space, old.is_inside)
+            if old.relation >= 0:
+                last.order = Order(old.relation, old.keys, (packed,), old.space, old.is_inside)
             last.binds = ()
         term = head.terms[self._prefix]
         prefix = -1
@@ -427,10 +403,14 @@ class _NestMaker:
         assert isinstance(term, Variable)
         return self._bound[term.name]
 
-    def _open(self, atom: Atom, left: Sequence[Atom], conditions: Sequence[typed.Expression]) -> None:
+    def _open(
+        self, atom: Atom, left: Sequence[Atom], conditions: Sequence[typed.Expression], reads: int | None
+    ) -> None:
         """Adds the literal that reads the list of an atom by its known columns."""
         terms = atom.terms
         known = self._known(atom)
+        if reads is not None and self._look_for(atom, known, reads):
+            return
         digits, space = self._planner.digits(atom.relation, known)
         key = tuple((self._register(atom, column, terms[column]), factor) for column, factor in digits)
         needed = {term.name for other in (*left, *self.rule.negatives, self.rule.head) for term in other.terms
@@ -455,7 +435,27 @@ class _NestMaker:
         rows = self._planner.rows[atom.relation]
         self._expected *= rows / max(min(space, rows), 1)
         order = Order(self._planner.numbers[atom.relation], digits, tuple(words), space, not self._is_below(atom))
-        self._literals.append(ListLiteral(order, key, tuple(binds), tuple(equals)))
+        self._literals.append(ListLiteral(order, key, tuple(binds), tuple(equals), reads=reads))
+
+    def _look_for(self, atom: Atom, known: Sequence[int], reads: int) -> bool:
+        """Adds the literal that looks for a row in the list of its prefix; returns False if that is not possible, or
+        lists are too long."""
+        terms, name = atom.terms, atom.relation
+        at = [column for column in known if isinstance(term := terms[column], Variable)
+              and self._bound[term.name] == kernels.PREFIX_REGISTER]  # fmt: skip
+        if self._is_below(atom) or len(known) < max(len(terms), 2) or not at or self._job is not None:
+            return False
+        column, others = at[0], [each for each in known if each != at[0]]
+        digits, values = self._planner.digits(name, others)
+        key, space = self._planner.digits(name, [column])
+        if values > MOST_MARKS or self._planner.rows[name] > LONGEST_MARKED * space:
+            return False
+        mark = tuple((self._register(atom, each, terms[each]), factor) for each, factor in digits)
+        order = Order(self._planner.numbers[name], key, (digits,), space, True)
+        self._literals.append(
+            ListLiteral(order, ((kernels.PREFIX_REGISTER, 1),), (), (), reads=reads, mark=mark, mark_space=values)
+        )
+        return True
 
     def _check(self, atom: Atom, *, is_wanted: bool) -> bool:
         """Adds a check for an atom whose columns are all known; returns False if they are not."""

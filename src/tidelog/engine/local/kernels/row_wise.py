@@ -57,7 +57,7 @@ from tidelog.engine.local.kernels.row_lists import (
 RULE_LITERALS, RULE_PREFIX, RULE_VALUE_N, RULE_VALUE_AT, RULE_ENDS, RULE_WIDTH = 0, 1, 2, 3, 4, 5
 # RULE_ENDS: each entry of the last list is an instance with a value of its own; or all have the same value.
 ENDS_ANYHOW, ENDS_IN_LIST, ENDS_IN_LENGTH = 0, 1, 2
-LITERAL_LIST, LITERAL_KEY_N, LITERAL_KEY_AT, LITERAL_INSIDE, LITERAL_LAST_INSIDE = 0, 1, 2, 3, 4
+LITERAL_LIST, LITERAL_KEY_N, LITERAL_KEY_AT, LITERAL_INSIDE, LITERAL_READS = 0, 1, 2, 3, 4
 LITERAL_BIND_N, LITERAL_BIND_AT, LITERAL_EQUAL_N, LITERAL_EQUAL_AT = 5, 6, 7, 8
 LITERAL_CHECK_N, LITERAL_CHECK_AT, LITERAL_LOAD_N, LITERAL_LOAD_AT, LITERAL_TAIL_N, LITERAL_TAIL_AT = (
     9,
@@ -67,7 +67,9 @@ LITERAL_CHECK_N, LITERAL_CHECK_AT, LITERAL_LOAD_N, LITERAL_LOAD_AT, LITERAL_TAIL
     13,
     14,
 )
-LITERAL_LEADS, LITERAL_WIDTH = 15, 16
+LITERAL_LEADS, LITERAL_MARK_N, LITERAL_MARK_AT, LITERAL_WIDTH = 15, 16, 17, 18
+# LITERAL_READS: all rows; new ones unless a row before is new; new ones; old ones.
+READS_ALL, READS_LAST, READS_NEW, READS_OLD = 0, 1, 2, 3
 # What leads to the list in which a rule ends: pairs of the key and of the value from registers that are known before,
 # then for each word of an entry its factor in the key and in the value.
 LEAD_KEYS, LEAD_VALUES, LEAD_PAIRS = 0, 1, 2
@@ -88,8 +90,12 @@ PREFIXES, SHARE = 18, 19  # how many there are; how many a thread takes at a tim
 MOST, MOST_TOTAL = 20, 21  # instances of one prefix that 32 bits can count; the largest total of a row of 32 bits
 HASH_KEYS, HASH_COUNTS, HASH_MASK, HASH_IS_FULL = 22, 23, 24, 25  # of a table: value + 1 and instances in each slot
 IS_HASHED = 26
-WORKER_WORDS = 28
-NARROW, WIDE, HASHED = 0, 1, 2  # MODE
+ACTIVE = 27  # address of the prefixes of the wave, or 0: all
+# MARKS: address of the last generation, an empty place, then generation and place of each word, of 32 bits.
+MARKS, MARKED_LIST, MARKED_KEY = 28, 29, 30
+WORKER_WORDS = 32
+NARROW, WIDE, HASHED, JOBS = 0, 1, 2, 3  # MODE
+# With JOBS, instances are not counted but written down: OUT_VALUES has ROWS_ROOM words of 32 bits.
 
 # Results of `gather_prefixes`.
 GATHERED, OUT_FULL, TOO_LARGE, GATHER_YIELDED, COUNTERS_FULL = 0, 1, 2, 3, 4
@@ -237,6 +243,34 @@ def passes(S, code, literal, registers, word_registers, words, scratch):
 
 
 @kernel
+def find_mark(L, number, record, key, value, worker):
+    """Returns the place of a word in a list of single words, or -1; all places of the list are marked at first."""
+    marks = worker[MARKS]
+    generation = load32(marks, 0)
+    pool = L[number, k.POOL] + load32(record, RECORD_START) * 4
+    if worker[MARKED_LIST] != number or worker[MARKED_KEY] != key:
+        worker[MARKED_LIST], worker[MARKED_KEY] = number, key
+        generation += 1
+        store32(marks, 0, generation)
+        for at in range(load32(record, RECORD_LENGTH)):
+            word = load32(pool, at)
+            store32(marks, 2 * word + 2, generation)
+            store32(marks, 2 * word + 3, at)
+    return load32(marks, 2 * value + 3) if load32(marks, 2 * value + 2) == generation else -1
+
+
+@kernel
+def add_job(code, at, count, registers, worker, found):
+    """Writes some registers down, if there is room for them; returns how many words are written."""
+    if found + count > worker[ROWS_ROOM]:
+        worker[HASH_IS_FULL] = 1
+        return found
+    for i in range(count):
+        store32(worker[OUT_VALUES], found + i, registers[load64(code, at + 2 * i)])
+    return found + count
+
+
+@kernel
 def gather_rule(S, L, code, rule, registers, word_registers, stack, words, scratch, worker, found, most):
     """Counts the instances of a rule in this wave for the prefix in the registers.
 
@@ -265,9 +299,18 @@ def gather_rule(S, L, code, rule, registers, word_registers, stack, words, scrat
             end = load32(record, RECORD_LENGTH)
             old = load32(record, RECORD_OLD)
             low = 0
-            if load64(code, literal + LITERAL_LAST_INSIDE) != 0 and (depth == 0 or stack[depth - 1, IS_NEW] == 0):
+            reads = load64(code, literal + LITERAL_READS)
+            if reads == READS_NEW or (reads == READS_LAST and (depth == 0 or stack[depth - 1, IS_NEW] == 0)):
                 low = old
+            elif reads == READS_OLD:
+                end = old
             start = load32(record, RECORD_START)
+            marks = load64(code, literal + LITERAL_MARK_N)
+            if marks > 0 and low < end:
+                value = sum_of(code, load64(code, literal + LITERAL_MARK_AT), marks, registers)
+                place = find_mark(L, number, record, key, value, worker)
+                low = end if place < low or place >= end else place
+                end = min(end, low + stride)
             if low < end and depth == literals - 1 and ends != ENDS_ANYHOW:
                 met = (end - low) // stride
                 instances += met
@@ -318,7 +361,9 @@ def gather_rule(S, L, code, rule, registers, word_registers, stack, words, scrat
             continue
         if depth == literals - 1:
             instances += 1
-            if instances <= most:
+            if mode == JOBS:
+                found = add_job(code, value_at, value_n, registers, worker, found)
+            elif instances <= most:
                 found = add_times(sum_of(code, value_at, value_n, registers), 1, worker, mode, found)
             continue
         is_new = stack[depth - 1, IS_NEW] if depth > 0 else 0
@@ -347,7 +392,7 @@ def add_lists(L, code, literal, registers, start, low, end, old, is_new, worker,
     is_inside = load64(code, literal + LITERAL_INSIDE)
     ending = literal + LITERAL_WIDTH
     number = load64(code, ending + LITERAL_LIST)
-    is_last_inside = load64(code, ending + LITERAL_LAST_INSIDE)
+    reads = load64(code, ending + LITERAL_READS)
     is_far = L[number, LIST_TABLE] == 0 and stride == 1
     records, lists = L[number, LIST_RECORDS], L[number, k.POOL]
     counters, touched = worker[COUNTERS], worker[TOUCHED]
@@ -370,8 +415,10 @@ def add_lists(L, code, literal, registers, start, low, end, old, is_new, worker,
         first = load32(record, RECORD_START)
         length = load32(record, RECORD_LENGTH)
         from_ = 0
-        if is_last_inside != 0 and is_new == 0 and (is_inside == 0 or cursor < old):
+        if reads == READS_NEW or (reads == READS_LAST and is_new == 0 and (is_inside == 0 or cursor < old)):
             from_ = load32(record, RECORD_OLD)
+        elif reads == READS_OLD:
+            length = load32(record, RECORD_OLD)
         instances += length - from_
         if instances > most:
             break
@@ -385,7 +432,7 @@ def add_lists(L, code, literal, registers, start, low, end, old, is_new, worker,
 @kernel
 def gather_prefix(S, L, code, worker, registers, word_registers, stack, words, scratch, tally):
     """Counts all instances of this wave for the prefix in the registers; returns False if there are too many for
-    the counters (then nothing is counted). The second half of the tally is scratch."""
+    the counters (then nothing is counted). The tally has the instances of each rule, scratch, and the lists opened."""
     mode = worker[MODE]
     most = worker[MOST] if mode == NARROW else (1 << 62)
     rules = load64(code, 0)
@@ -401,6 +448,7 @@ def gather_prefix(S, L, code, worker, registers, word_registers, stack, words, s
         )
         instances += met
         worker[VISITED] += visited
+        tally[2 * rules + rule] += visited
         if instances > most or worker[HASH_IS_FULL] != 0:
             clear_counters(worker, mode, found)
             return False
@@ -494,7 +542,8 @@ def gather_prefixes(
                 worker[LAST] = min(start + worker[SHARE], worker[PREFIXES])
             if worker[INSTANCES] + worker[VISITED] > worker[YIELD_AT]:
                 return GATHER_YIELDED
-            registers[PREFIX_REGISTER] = worker[NEXT]
+            prefix = worker[NEXT] if worker[ACTIVE] == 0 else load32(worker[ACTIVE], worker[NEXT])
+            registers[PREFIX_REGISTER] = prefix
             worker[MODE] = HASHED if worker[IS_HASHED] != 0 else NARROW
             at = code.ctypes.data
             if not gather_prefix(S, L, at, worker, registers, word_registers, stack, words, scratch, tally):
@@ -504,7 +553,7 @@ def gather_prefixes(
                 gather_prefix(S, L, at, worker, registers, word_registers, stack, words, scratch, tally)
             worker[IS_GATHERED] = 1
         if worker[FOUND] > 0:
-            status = flush_prefix(S, L, relation, natural, worker, worker[NEXT])
+            status = flush_prefix(S, L, relation, natural, worker, registers[PREFIX_REGISTER])
             if status != GATHERED:
                 return status
         worker[IS_GATHERED] = 0

@@ -37,6 +37,7 @@ class RowWiseWaves:
         self._look = look
         self._is_declined = False  # this Bootstrap cannot go head by head
         self._from_rows = 0  # rows of a wave that goes head by head again
+        self._first = 0  # instances of wave 0
         self._met = 0, 0  # waves and instances of this Bootstrap when it last asked whether to go head by head
 
     def may_start(self) -> bool:
@@ -64,7 +65,9 @@ class RowWiseWaves:
             rules, stratum.relations, stratum.numbers, stratum.catalog, self._pool, stratum.values.word
         )
         stratum.plans.reserved.release()
-        if not run.begin(from_start=from_start):
+        batch = int(stratum.catalog.S[stratum.plans.inside, k.BATCH_COUNT].sum())
+        with_deltas = not from_start and row_wise.SPARSE * batch < stratum.row_count
+        if not run.begin(from_start=from_start, with_deltas=with_deltas):
             self._is_declined = not from_start
             return False
         rows = 1
@@ -91,11 +94,14 @@ class RowWiseWaves:
         # The instances of wave 0 say nothing about the recursion.
         wave, instances = int(control[k.WAVE]), int(control[k.INSTANCES])
         met = (instances - self._met[1]) / (wave - self._met[0]) if wave > 1 else 0
+        if wave <= 1:
+            self._first = instances
         self._met = wave, instances
+        rows, before = below + self._stratum.row_count, instances - self._first
         return (
             batch >= max(row_wise.FIRST_ROWS, self._from_rows)
             and max(row_wise.PART * batch, instances) >= below
-            and met >= row_wise.MET * (below + self._stratum.row_count)
+            and (met >= row_wise.MET * rows or (met >= row_wise.BUSY and before >= row_wise.MET_BEFORE * rows))
         )
 
     def _fitting_rules(self) -> list[Rule]:
