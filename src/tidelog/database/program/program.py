@@ -59,6 +59,10 @@ class Program:
         self.stages = stages
         self._options = options or Options()
         self._rule_set = RuleSet(stages.typed, stages.rules, options=replace(self._options, externs={}), know=know)
+        if stages.souffle is not None:
+            from tidelog.souffle.read_added import AddedRules
+
+            self._rule_set = replace(self._rule_set, read=AddedRules(stages.souffle))
 
     def open(
         self,
