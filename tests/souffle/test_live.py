@@ -41,6 +41,16 @@ def test_clauses_come_and_go() -> None:
         assert database.relation("n").rows() == [(-2,)]
 
 
+def test_queries_and_explanations_are_in_the_program_s_language() -> None:
+    with tidelog.compile(REACH).open() as database:
+        with database.transaction() as tx:
+            tx.insert("edge", [(1, 2), (2, 3), (3, 2)])
+        assert database.query("reach(x, y), x + 1 = y, !edge(y, x)").rows == [(1, 2)]
+        assert "edge(1, 2)" in str(database.explain("reach", (1, 2)))
+        with pytest.raises(ProgramError, match="did you mean `reach`"):
+            database.query("reac(x, y)")
+
+
 def test_an_added_clause_is_checked_in_the_program_s_language() -> None:
     with tidelog.compile(REACH).open() as database:
         tx = database.transaction()

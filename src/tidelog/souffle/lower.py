@@ -84,6 +84,11 @@ class RuleLowering:
             atom = self._atom(head, arguments, span)
             self.items.append(ast.Rule((atom,), (*body, *after), span=span))
 
+    def body(self, steps: Sequence[terms.Step]) -> tuple[ast.Literal, ...]:
+        """Returns the literals of a body without aggregates."""
+        (found,) = self._bodies(steps, "")
+        return tuple(found)
+
     def copy(self, head: str, source: str, kinds: Sequence[str], span: Span) -> None:
         """Adds a rule that copies one relation into another."""
         columns = tuple(terms.Var(f"c{place}", kind) for place, kind in enumerate(kinds))

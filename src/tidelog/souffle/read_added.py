@@ -9,16 +9,20 @@ from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Source, Span
 from tidelog.souffle import terms, tree
-from tidelog.souffle.check_rule import check_rule
+from tidelog.souffle.check_rule import check_body, check_rule
 from tidelog.souffle.front_end import SouffleProgram
 from tidelog.souffle.kinds import Kinds
 from tidelog.souffle.lower import RuleLowering
 from tidelog.souffle.lower_terms import TermLowering
-from tidelog.souffle.normal_form import rules_of
-from tidelog.souffle.parse import in_order, parse
+from tidelog.souffle.normal_form import Rule, conjunctions, rules_of
+from tidelog.souffle.parse import in_order, parse, parse_body
 from tidelog.souffle.plan_rule import plan_rule
 from tidelog.souffle.scope import scoped
 from tidelog.syntax import ast
+from tidelog.syntax.parse_query import ParsedQuery
+
+# A variable with this sign in its name is no column of an answer.
+_HIDDEN = "?#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,26 @@ class AddedRules:
         for each in planned:
             lowering.rule(each)
         return ast.Program(tuple(lowering.items), span=Span(source, 0, len(source.text)))
+
+    def query(self, source: Source) -> ParsedQuery:
+        """Returns a query in the program's language. Raises ProgramError with all errors."""
+        declared, bits = self.program.declared, self.program.bits
+        diagnostics: list[Diagnostic] = []
+        found = conjunctions(parse_body(source, bits))
+        whole = Span(source, 0, len(source.text))
+        if len(found) != 1 or any(
+            isinstance(node, tree.Aggregate) for literal in found[0] for node in tree.walk(literal)
+        ):
+            message = "a query is one conjunction without aggregates"
+            raise ProgramError((diagnostic(Code.BAD_QUERY, message, whole, "this is more"),))
+        planned = None
+        if check_body(found[0], declared, diagnostics, bits):
+            rule = Rule(tree.Atom("", (), span=whole), found[0], whole)
+            planned = plan_rule(rule, Kinds(rule, declared, diagnostics), bits, diagnostics, _HIDDEN)
+        if diagnostics or planned is None:
+            raise ProgramError(in_order(diagnostics, (source,)))
+        lowering = RuleLowering(TermLowering(self.program.lowered.names), self.program.lowered.columns)
+        return ParsedQuery(ast.Rule((), lowering.body(planned.steps), span=whole), {})
 
     def _refused(self, rule: terms.Planned) -> list[Diagnostic]:
         why = self.program.recomputed.get(rule.head) or ("subsumption" if rule.better is not None else "")

@@ -62,7 +62,8 @@ class Program:
         if stages.souffle is not None:
             from tidelog.souffle.read_added import AddedRules
 
-            self._rule_set = replace(self._rule_set, read=AddedRules(stages.souffle))
+            added = AddedRules(stages.souffle)
+            self._rule_set = replace(self._rule_set, read=added, read_query=added.query)
 
     def open(
         self,

@@ -32,6 +32,7 @@ from tidelog.rules.lower.program import Options
 from tidelog.rules.rule_changes.relower import relower
 from tidelog.syntax import ast
 from tidelog.syntax.parse import parse
+from tidelog.syntax.parse_query import ParsedQuery, parse_query
 from tidelog.values import Definitions
 
 Know = Callable[[Mapping[str, Function], Definitions], None]
@@ -74,7 +75,7 @@ class RuleSet:
     """`typed` and `rules` are the program with the rules of now; `layer` is what makes them of the base.
 
     `options` are those that the program was lowered with. `know` is told of the functions and types that come with
-    rules. `read` parses a text in the program's language.
+    rules. `read` and `read_query` parse texts in the program's language.
     """
 
     typed: TypedProgram
@@ -83,6 +84,7 @@ class RuleSet:
     options: Options = field(default_factory=Options)
     know: Know | None = None
     read: Callable[[Source], ast.Program] = parse
+    read_query: Callable[[Source], ParsedQuery] = parse_query
     _found: Mapping[RuleKey, _Member] | None = field(default=None, repr=False)
 
     @property
