@@ -130,6 +130,21 @@ CASES = (
         },
     ),
     Case(
+        "joins-on-fields",
+        """
+        .type Pair = [left: number, right: number]
+        .decl p(x: Pair, n: number)
+        p([1, 2], 10). p([2, 3], 20). p([2, 4], 30). p(nil, 40).
+        .decl chain(a: number, b: number, c: number, n: number)
+        .output chain
+        chain(a, m, c, n) :- p([a, b], _), p(q, n), q = [m, c], b = m.
+        .decl same(a: number, n: number)
+        .output same
+        same(y, n) :- p([x, _], n), p([y, _], _), x = y, y > 1.
+        """,
+        {"chain.csv": "1\t2\t3\t20\n1\t2\t4\t30", "same.csv": "2\t20\n2\t30"},
+    ),
+    Case(
         "tagged-unions",
         """
         .type Shape = Circle { r: number } | Box { w: number, h: number } | Point {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,6 +17,7 @@ from tidelog.diagnostics.wording import counted
 
 @click.command(short_help="Print all errors and warnings of programs.")
 @programs_argument
+@options.language
 @options.modules
 @externs_option
 @click.option("--json", "as_json", is_flag=True, help="Print errors and warnings to standard output, as a JSON list.")
@@ -27,6 +29,7 @@ def check(
     modules: tuple[Path, ...],
     externs_file: Path | None,
     as_json: bool,
+    language: dict[str, Any],
 ) -> None:
     """Checks programs, without running them, and prints all errors and warnings.
 
@@ -39,7 +42,7 @@ def check(
       tidelog check -L modules reach.dl
     """
     from tidelog.cli.warnings import print_warnings
-    from tidelog.compile_program import check_source, compile_typed
+    from tidelog.compile_program import check_source, compile_program
     from tidelog.diagnostics.record import as_record
     from tidelog.rules.lower.program import Options
 
@@ -48,7 +51,8 @@ def check(
     records = []
     for path in programs:
         try:
-            typed = check_source(read_program(path), modules)
+            source = read_program(path)
+            typed = check_source(source, modules, Options(**language))
         except ProgramError as error:
             wrong += 1
             records += [as_record(each) for each in error.diagnostics]
@@ -61,7 +65,7 @@ def check(
             print_warnings(typed)
         try:
             if externs_file is not None:
-                functions = compile_typed(typed, Options(externs)).functions
+                functions = compile_program(source, modules, Options(externs, **language)).rules.functions
                 functions.require(function.id for function in typed.functions.values() if function.is_extern)
         except UsageError as error:
             wrong += 1

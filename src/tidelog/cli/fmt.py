@@ -24,7 +24,7 @@ def fmt(context: click.Context, programs: tuple[Path, ...], only_check: bool, to
     """Formats programs in place: line breaks, blanks and parentheses change, comments and meaning do not.
 
     A file that does not parse is not changed; its errors are printed, and the command exits with 1. `-` is standard
-    input: the result goes to standard output.
+    input: the result goes to standard output. In a program in Soufflé's language, line breaks stay.
 
     \b
     Example:
@@ -32,6 +32,8 @@ def fmt(context: click.Context, programs: tuple[Path, ...], only_check: bool, to
       tidelog fmt --check rules/*.dl
       tidelog fmt - < reach.dl
     """
+    from tidelog.souffle.dialect import SOUFFLE, dialect_of
+    from tidelog.souffle.format import format_souffle
     from tidelog.syntax.format import format_program
 
     if only_check and to_stdout:
@@ -40,7 +42,8 @@ def fmt(context: click.Context, programs: tuple[Path, ...], only_check: bool, to
     for path in programs:
         source = read_program(path)
         try:
-            text = format_program(source)
+            is_souffle = dialect_of(source.text) == SOUFFLE
+            text = format_souffle(source) if is_souffle else format_program(source)
         except ProgramError as error:
             failed = True
             click.echo(f"{error}\n", err=True)

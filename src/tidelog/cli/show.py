@@ -51,10 +51,16 @@ def _text(program: Path, stage: str, engine: str, plans: dict[str, str] | None, 
     from tidelog.database.program.program import compile, read_source
 
     if stage == "ast":
+        from tidelog.souffle.dialect import SOUFFLE, dialect_of
         from tidelog.syntax.parse import parse
         from tidelog.syntax.show import show as show_ast
 
-        return show_ast(parse(read_source(program)))
+        source = read_source(program)
+        if dialect_of(source.text) == SOUFFLE:
+            from tidelog.souffle.front_end import read_souffle
+
+            return show_ast(read_souffle(source, modules).tree)
+        return show_ast(parse(source))
     if stage == "types":
         from tidelog.check.show import show_types
         from tidelog.compile_program import check_source

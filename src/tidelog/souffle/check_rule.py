@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.suggest import suggest
@@ -9,7 +11,7 @@ from tidelog.souffle import tree
 from tidelog.souffle.check_types import check_types
 from tidelog.souffle.declared import Declared
 from tidelog.souffle.kinds import FIXED
-from tidelog.souffle.normal_form import Rule
+from tidelog.souffle.normal_form import Literal, Rule
 
 _ARITIES: dict[str, tuple[int, int | None]] = {
     "cat": (2, None),
@@ -37,6 +39,16 @@ def check_rule(rule: Rule, declared: Declared, diagnostics: list[Diagnostic], bi
         checking.plan(rule, rule.plan)
     if len(diagnostics) == before:
         check_types(rule, declared, diagnostics)
+    return len(diagnostics) == before
+
+
+def check_body(body: Iterable[Literal], declared: Declared, diagnostics: list[Diagnostic], bits: int) -> bool:
+    """Returns whether literals without a head are right; reports what is not."""
+    before = len(diagnostics)
+    checking = _Checking(declared, diagnostics, bits)
+    for literal in body:
+        for node in tree.walk(literal):
+            checking.node(node)
     return len(diagnostics) == before
 
 

@@ -11,7 +11,9 @@ not bind a key, one more relation has the keys that are asked for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from zlib import crc32
 
 from tidelog.diagnostics.spans import Span
 from tidelog.souffle import terms
@@ -32,6 +34,7 @@ class RuleLowering:
         self.items: list[ast.Item] = []
         self._count = 0
         self._opened: set[str] = set()
+        self._made: set[str] = set()
 
     def relation(self, name: str, columns: Sequence[tuple[str, str]], role: str, span: Span) -> None:
         """Declares a relation; its columns are names and kinds."""
@@ -42,7 +45,8 @@ class RuleLowering:
         self.items.append(ast.RelationDeclaration(role, ast.Name(name, span=span), made, span=span))
 
     def rule(self, rule: terms.Planned) -> None:
-        """Adds a rule."""
+        """Adds a rule. Variables and relations that are made for it depend on nothing but the rule."""
+        self._count = 0
         steps, opened = open_records(rule.steps)
         for each in opened:
             self._open(each, rule.span)
@@ -79,6 +83,11 @@ class RuleLowering:
                     arguments.append(self._terms.expression(value, span))
             atom = self._atom(head, arguments, span)
             self.items.append(ast.Rule((atom,), (*body, *after), span=span))
+
+    def body(self, steps: Sequence[terms.Step]) -> tuple[ast.Literal, ...]:
+        """Returns the literals of a body without aggregates."""
+        (found,) = self._bodies(steps, "")
+        return tuple(found)
 
     def copy(self, head: str, source: str, kinds: Sequence[str], span: Span) -> None:
         """Adds a rule that copies one relation into another."""
@@ -171,19 +180,25 @@ class RuleLowering:
     def _fold(
         self, step: terms.Fold, before: Sequence[terms.Step], bodies: list[list[ast.Literal]], head: str
     ) -> list[list[ast.Literal]]:
-        self._count += 1
-        name = f"{head}.{step.function}.{self._count}"
+        mark = _mark(step)
+        name = f"{head}.{step.function}.{mark}"
         keys = [(f"k{place}", key.kind) for place, key in enumerate(step.keys)]
-        self.relation(name, [*keys, ("value", step.variable.kind)], "", step.span)
         inner: Sequence[terms.Step]
         if step.free is not None:
             inner = step.free
         else:
-            asked = f"{head}.keys.{self._count}"
-            self.relation(asked, keys, "", step.span)
-            self._rule(asked, step.keys, before, step.span)
+            mark = _mark((*before, step))
+            name = f"{head}.{step.function}.{mark}"
+            asked = f"{head}.keys.{mark}"
+            if asked not in self._made:
+                self.relation(asked, keys, "", step.span)
+                self._rule(asked, step.keys, before, step.span)
             inner = (terms.Scan(asked, step.keys, step.span), *step.steps)
-        self._aggregated(name, step, inner)
+            self._made.add(asked)
+        if name not in self._made:
+            self._made.add(name)
+            self.relation(name, [*keys, ("value", step.variable.kind)], "", step.span)
+            self._aggregated(name, step, inner)
         made: list[list[ast.Literal]] = []
         has_default = step.function in ("count", "sum") and step.keys
         for body in bodies:
@@ -251,6 +266,12 @@ class RuleLowering:
                 return "avg", (target,), ast.Cast(found, own, span=again(span))
             case _:
                 return step.function, (target,), found
+
+
+def _mark(steps: object) -> str:
+    """Returns a few letters that depend on what steps say, and not on where they stand."""
+    text = re.sub(r"span=Span\([^)]*\)", "", repr(steps))
+    return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def _double(span: Span) -> ast.Type:

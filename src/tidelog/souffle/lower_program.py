@@ -35,6 +35,8 @@ class Lowered:
     shapes: Shapes
     order: tuple[str, ...]
     waits: bool
+    names: Names
+    columns: Mapping[str, Sequence[tuple[str, str]]]
 
 
 def lower_program(
@@ -60,11 +62,11 @@ class _Lowering:
         self._waits = waits
         self._strata, self._declared, self._span, self._bits = ordered, declared, span, bits
         self._names, self._fields = _names(declared, bits)
-        columns = {
+        self._columns = {
             name: [(each.name, declared.types.kinds[each.type]) for each in relation.attributes]
             for name, relation in declared.relations.items()
         }
-        self._rules = RuleLowering(TermLowering(self._names), columns)
+        self._rules = RuleLowering(TermLowering(self._names), self._columns)
         self._shapes = _shapes(declared.types, self._names, self._fields)
         self._transformers: dict[str, RecomputedStratum] = {}
         self._recomputed: dict[str, str] = {}
@@ -95,7 +97,17 @@ class _Lowering:
                     self._rules.rule(self._fact(rule))
         whole = ast.Program(tuple(items), span=self._span)
         order = tuple(name for stratum in self._strata for name in sorted(stratum.relations))
-        return Lowered(whole, self._transformers, self._recomputed, self._facts, self._shapes, order, self._waits)
+        return Lowered(
+            whole,
+            self._transformers,
+            self._recomputed,
+            self._facts,
+            self._shapes,
+            order,
+            self._waits,
+            self._names,
+            self._columns,
+        )
 
     def _fact(self, rule: terms.Planned) -> terms.Planned:
         """Returns a rule; one that reads nothing waits, if facts have to."""

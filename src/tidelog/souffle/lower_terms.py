@@ -85,7 +85,7 @@ class TermLowering:
         type_ = self.names.type(term.kind, here)
         made: ast.Expression
         if term.kind == "float":
-            made = ast.Float(abs(float(term.value)), None, span=here)
+            made = ast.Float(abs(float(term.value)), self.names.bits, span=here)
         else:
             made = ast.Integer(abs(int(term.value)), None, False, "d", span=here)
         if term.value < 0:

@@ -2,7 +2,7 @@
 
     Scan walk(r, n), Unpack r as [p, t], Test p = q
 
-    Scan walk.open.0(r, n, q, t)            walk.open.0(r, n, p, t) :- walk(r, n), r = [p, t].
+    Scan walk.open.0(r, n, q, t), Bind p = q      walk.open.0(r, n, p, t) :- walk(r, n), r = [p, t].
 
 So a value is taken apart once for each row, and a join on a field of a record is one on a column.
 """
@@ -57,6 +57,7 @@ def _opened(steps: list[terms.Step], place: int, scan: terms.Scan, bound: set[st
             continue
         fields: list[terms.Var | terms.Const | None] = [*unpack.fields]
         dropped: list[terms.Step] = []
+        known_as: list[terms.Step] = []
         for test in steps[number + 1 :]:
             if not isinstance(test, terms.Test) or test.operator != "=":
                 continue
@@ -66,12 +67,13 @@ def _opened(steps: list[terms.Step], place: int, scan: terms.Scan, bound: set[st
                     assert isinstance(one, terms.Var | terms.Const)
                     fields[fields.index(other)] = one
                     dropped.append(test)
+                    known_as.append(terms.Bind(other, one, test.span))
                     break
         if not dropped:
             continue
         opened = Opened(scan.relation, columns[unpack.value.name], unpack.branch, len(fields))
         steps[place] = replace(scan, relation=opened.name, terms=(*scan.terms, *fields))
         kept = [each for each in steps[place + 1 :] if each is not unpack and not any(each is one for one in dropped)]
-        steps[place + 1 :] = kept
+        steps[place + 1 :] = [*known_as, *kept]
         return opened
     return None

@@ -42,6 +42,21 @@ def parse(source: Source, search_path: SearchPath = (), word_bits: int = 32) -> 
     return Parsed(tree.Program(tuple(found), span=whole), prepared.sources)
 
 
+def parse_body(source: Source, word_bits: int = 32) -> tree.Body:
+    """Returns the body that a text is, with or without a `.` behind it. Raises ProgramError with all syntax errors."""
+    prepared = preprocess(source, (), {"RAM_DOMAIN_SIZE": str(word_bits)})
+    cursor = Cursor(prepared.tokens, prepared.diagnostics)
+    found: tree.Body | None = None
+    with suppress(Failure):
+        found = body(cursor)
+        cursor.take(".")
+        if not cursor.finished():
+            cursor.unexpected("`,`, `;` or the end of the query")
+    if cursor.diagnostics or found is None:
+        raise ProgramError(in_order(cursor.diagnostics, prepared.sources))
+    return found
+
+
 def in_order(diagnostics: Sequence[Diagnostic], sources: Sequence[Source]) -> tuple[Diagnostic, ...]:
     """Returns the errors, file by file, each file's in the order of its text; none twice."""
     place = {id(source): number for number, source in enumerate(sources)}

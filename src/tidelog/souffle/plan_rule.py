@@ -46,14 +46,16 @@ class _Ranging:
 _Item = terms.Scan | terms.Absent | terms.Test | terms.Truth | _Folding | _Ranging
 
 
-def plan_rule(rule: Rule, kinds: Kinds, bits: int, diagnostics: list[Diagnostic]) -> terms.Planned | None:
-    """Returns the rule as steps; None after an error, which is reported."""
-    return _Planning(kinds, bits, diagnostics).rule(rule)
+def plan_rule(
+    rule: Rule, kinds: Kinds, bits: int, diagnostics: list[Diagnostic], fresh: str = "?"
+) -> terms.Planned | None:
+    """Returns the rule as steps; None after an error, which is reported. `fresh` begins the names of new variables."""
+    return _Planning(kinds, bits, diagnostics, fresh).rule(rule)
 
 
 class _Planning:
-    def __init__(self, kinds: Kinds, bits: int, diagnostics: list[Diagnostic]) -> None:
-        self._kinds, self._bits, self._diagnostics = kinds, bits, diagnostics
+    def __init__(self, kinds: Kinds, bits: int, diagnostics: list[Diagnostic], fresh: str) -> None:
+        self._kinds, self._bits, self._diagnostics, self._mark = kinds, bits, diagnostics, fresh
         self._fresh = 0
         self._errors: int = 0
         self._injected: dict[int, set[str]] = {}
@@ -185,7 +187,7 @@ class _Planning:
 
     def _variable(self, kind: str) -> terms.Var:
         self._fresh += 1
-        return terms.Var(f"?{self._fresh}", kind)
+        return terms.Var(f"{self._mark}{self._fresh}", kind)
 
     # Order
 

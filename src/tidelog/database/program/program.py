@@ -61,6 +61,11 @@ class Program(Shown):
         self.stages = stages
         self._options = options or Options()
         self._rule_set = RuleSet(stages.typed, stages.rules, options=replace(self._options, externs={}), know=know)
+        if stages.souffle is not None:
+            from tidelog.souffle.read_added import AddedRules
+
+            added = AddedRules(stages.souffle)
+            self._rule_set = replace(self._rule_set, read=added, read_query=added.query)
 
     def open(
         self,

@@ -9,7 +9,7 @@ The query is compiled alone, with the names of the program; the program's own ru
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from tidelog.io.values import Row, UnfitError, parameter_misfit
 from tidelog.io.write import write_file
 from tidelog.rules.ir import Relation, RuleProgram
 from tidelog.rules.lower.query import Query, lower_query
-from tidelog.syntax.parse_query import parse_query
+from tidelog.syntax.parse_query import ParsedQuery, parse_query
 from tidelog.values import Definitions, record_writer
 
 
@@ -122,13 +122,19 @@ class Answer(Tabular, Shown):
         yield Table(repr(self)[1:-1], headings, self.rows, len(self))
 
 
-def compile_query(text: str, typed: TypedProgram, rules: RuleProgram, params: Mapping[str, Any] | None = None) -> Query:
-    """Checks and lowers a query. Its parameters get their values as typed constants.
+def compile_query(
+    text: str,
+    typed: TypedProgram,
+    rules: RuleProgram,
+    params: Mapping[str, Any] | None = None,
+    read: Callable[[Source], ParsedQuery] = parse_query,
+) -> Query:
+    """Checks and lowers a query, which `read` parses. Its parameters get their values as typed constants.
 
     Raises ProgramError with all errors, DataError for a value that does not fit its parameter, UsageError for a value
     without a parameter, or for a missing extern.
     """
-    checked = check_query(parse_query(Source("<query>", text)), typed)
+    checked = check_query(read(Source("<query>", text)), typed)
     values = _fitted({} if params is None else params, checked, rules.functions.definitions)
     return lower_query(checked, values, typed, rules)
 

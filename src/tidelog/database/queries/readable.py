@@ -172,7 +172,7 @@ class Readable:
         deadline = None if deadline is None else positive("deadline", deadline)
         with self._source.reads() as reads:
             rules = self._source.rules_of(reads)
-            query = compile_query(text, rules.typed, rules.rules, params)
+            query = compile_query(text, rules.typed, rules.rules, params, rules.read_query)
             found = reads.queries().evaluate(query, limit=limit, deadline=deadline, is_cancelled=running.is_cancelled)
         return answer(query, found, limit)
 

@@ -32,6 +32,7 @@ from tidelog.rules.lower.program import Options
 from tidelog.rules.rule_changes.relower import relower
 from tidelog.syntax import ast
 from tidelog.syntax.parse import parse
+from tidelog.syntax.parse_query import ParsedQuery, parse_query
 from tidelog.values import Definitions
 
 Know = Callable[[Mapping[str, Function], Definitions], None]
@@ -74,7 +75,7 @@ class RuleSet:
     """`typed` and `rules` are the program with the rules of now; `layer` is what makes them of the base.
 
     `options` are those that the program was lowered with. `know` is told of the functions and types that come with
-    rules.
+    rules. `read` and `read_query` parse texts in the program's language.
     """
 
     typed: TypedProgram
@@ -82,6 +83,8 @@ class RuleSet:
     layer: Layer = field(default_factory=Layer)
     options: Options = field(default_factory=Options)
     know: Know | None = None
+    read: Callable[[Source], ast.Program] = parse
+    read_query: Callable[[Source], ParsedQuery] = parse_query
     _found: Mapping[RuleKey, _Member] | None = field(default=None, repr=False)
 
     @property
@@ -100,7 +103,7 @@ class RuleSet:
 
     def remove(self, text: str) -> RuleSet:
         """Without the rules of a text. Raises ProgramError where one is not there."""
-        checked = check_removed(parse(Source("<rules>", text)), self.typed)
+        checked = check_removed(self._read_removed(text), self.typed)
         members = dict(self._members)
         removed: list[_Member] = []
         wrong = []
@@ -144,7 +147,9 @@ class RuleSet:
         return [each.rule for each in self._members.values() if each.text != _BASE]
 
     def _added(self, number: int, text: str, left_out: frozenset[int]) -> RuleSet:
-        tree = parse(Source(f"<rules {number}>", text))
+        tree = self.read(Source(f"<rules {number}>", text))
+        if self.read is not parse:
+            tree = _without_known(tree, self.typed)
         typed, checked = check_added(tree, self.typed, left_out)
         members = dict(self._members)
         new: dict[RuleKey, CheckedRule] = {}
@@ -181,9 +186,17 @@ class RuleSet:
                 text, left_out = texts[each.text]
                 texts[each.text] = (text, left_out | {each.place})
         used = {each.text for each in members.values()}
-        texts = {number: kept for number, kept in texts.items() if number in used or _declares(kept[0])}
+        texts = {number: kept for number, kept in texts.items() if number in used or self._declares(kept[0])}
         layer = replace(self.layer, removed=frozenset(removed), texts=texts)
         return replace(self, typed=group_warnings(typed, rules), rules=rules, layer=layer, _found=members)
+
+    def _read_removed(self, text: str) -> ast.Program:
+        tree = self.read(Source("<rules>", text))
+        return tree if self.read is parse else _without_known(tree, self.typed)
+
+    def _declares(self, text: str) -> bool:
+        items = self.read(Source("<rules>", text)).items
+        return any(not isinstance(item, ast.Rule | ast.ForStatement) for item in items)
 
     def _not_there(self, absent: CheckedRule) -> Any:
         rule = absent.rule
@@ -222,8 +235,14 @@ def _with_rules(
     return replace(typed, rules=tuple([each.rule for each in members]), trees=trees, warnings=report_circles(recursion))
 
 
-def _declares(text: str) -> bool:
-    return any(not isinstance(item, ast.Rule | ast.ForStatement) for item in parse(Source("<rules>", text)).items)
+def _without_known(tree: ast.Program, typed: TypedProgram) -> ast.Program:
+    """Returns the tree without declarations of relations that are there already."""
+    items = tuple(
+        item
+        for item in tree.items
+        if not (isinstance(item, ast.RelationDeclaration) and item.name.text in typed.relations)
+    )
+    return replace(tree, items=items)
 
 
 def _heads(rule: TypedRule) -> set[str]:
