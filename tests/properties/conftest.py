@@ -29,9 +29,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def head_by_head() -> Iterator[None]:
-    waves = {"FIRST_ROWS": 3, "START_ROWS": 6, "EXPECTED": 1, "PART": 1 << 40, "MET": 0, "AGAIN": 1}
     with (
-        mock.patch.multiple(row_wise, **waves, LISTED=0, MOST_WASTE=0),
+        mock.patch.multiple(row_wise, FIRST_ROWS=3, START_ROWS=6, EXPECTED=1, PART=1 << 40, MET=0, AGAIN=1),
+        mock.patch.multiple(row_wise, LISTED=0, MOST_WASTE=0),
         mock.patch.multiple(joins, ARRANGING_PART=1e9, LEAST_ARRANGING=0.0),
     ):
         yield
