@@ -22,7 +22,8 @@ INTEGERS = {"u8": (0, 255), "s32": (-(2**31), 2**31 - 1), "u64": (0, 2**64 - 1),
 def value(random: Random, name: str) -> Any:
     """A value of a type, often an extreme one."""
     if name.startswith("Option<"):
-        return None if random.random() < 0.3 else value(random, name[7:-1])
+        found = None if random.random() < 0.3 else value(random, name[7:-1])
+        return found if found == found else None  # to pandas NaN is null
     for type_ in SCALED:
         if str(type_) == name:
             low, high = unit_range(type_)

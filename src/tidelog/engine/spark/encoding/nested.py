@@ -99,6 +99,7 @@ def _encode(
         for place, column in enumerate(relation.columns):
             if _is_native(column):
                 continue
+            arrays[place] = arrays[place].cast(_in_utc(arrays[place].type))
             if is_scaled(column.type):
                 arrays[place] = _encoded_scaled(arrays[place], relation, column)
                 continue
@@ -109,6 +110,19 @@ def _encode(
                 raise CarriedError(misfit("a row of the DataFrame", relation, column, error)) from None
             arrays[place] = pa.array(values, pa.binary())
         yield pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def _in_utc(type_: pa.DataType) -> pa.DataType:
+    """Returns the type with all timestamps in UTC: in the zone of a session, the first and last ones have no date."""
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        return pa.timestamp(type_.unit, "UTC")
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_in_utc(field.type)) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_in_utc(type_.value_type)))
+    if pa.types.is_map(type_):
+        return pa.map_(_in_utc(type_.key_type), type_.item_field.with_type(_in_utc(type_.item_type)))
+    return type_
 
 
 def _is_native(column: Column) -> bool:
