@@ -33,9 +33,6 @@ class _MethodDefinition(ctypes.Structure):
     )
 
 
-_kept: list[Any] = []  # memory and definitions of functions, which live as long as the process
-
-
 def load_entry_point(entry_point: EntryPoint) -> Callable[..., Any]:
     """Returns the compiled entry point: from the disk, or compiled now if no folder has it."""
     if processor.levels():
@@ -75,7 +72,8 @@ def make_function(image: Image, name: str) -> Callable[..., Any]:
         with open(f"/tmp/perf-{os.getpid()}.map", "a", encoding="ascii") as lines:
             lines.write(f"{start:x} {image.text_size:x} tidelog:{name}\n")
     definition = _MethodDefinition(name.encode(), start + image.start, _FAST_CALL, None)
-    _kept.append((memory, definition))
+    for kept in (memory, definition):  # functions may outlive all modules, and need both until the process ends
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
