@@ -187,7 +187,9 @@ def _named(row: Any, relation: Relation) -> Mapping[Any, Any] | None:
         is_by_name = fields is not None and any(column.name in fields for column in relation.columns)
         return fields if is_by_name else None
     if isinstance(row, str | bytes | bytearray | Sequence):
-        return None
+        names = getattr(row, "keys", None)  # `sqlite3.Row` is a sequence that has names
+        fields = dict(zip(names(), row)) if callable(names) else {}
+        return fields if any(column.name in fields for column in relation.columns) else None
     return record_fields(row)
 
 

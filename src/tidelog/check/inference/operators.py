@@ -16,7 +16,7 @@ from tidelog.check.inference.drafts import (
     shape,
 )
 from tidelog.check.inference.literals import is_number_literal
-from tidelog.check.inference.remedies import conversion, pasted, widened
+from tidelog.check.inference.remedies import conversion, ordered_option, pasted, widened
 from tidelog.check.inference.scaled_operators import are_two_decimals, compare_decimals, is_scaled, scaled_binary
 from tidelog.check.inference.state import Inference, Reasons, cut
 from tidelog.check.inference.text import require_text
@@ -81,7 +81,7 @@ def binary(at: Inference, node: ast.Binary, wanted: Draft | None, reasons: Reaso
         if are_two_decimals(left, right):
             return compare_decimals(at, node, left, right)
         why = (node.left.span, f"this is {describe(left)}")
-        at.agree(node.right, right, left, why, help=widened(node.left, left, right))
+        at.agree(node.right, right, left, why, help=widened(node.left, left, right) or ordered_option(node, left, right))
         return BOOL
     hint = wanted if op not in _SHIFTS else None
     left = at.infer(node.left, hint)

@@ -43,6 +43,18 @@ def conversion(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
     return f"`{meant}`" if meant is not None and len(meant) <= 80 else None
 
 
+def ordered_option(node: ast.Binary, left: Draft, right: Draft) -> str | None:
+    """Returns a help for an `Option` that is less or more than a value: `None` is less than all, which nobody means."""
+    sides = [shape(current(each)) for each in (left, right)]
+    is_option = [side is not None and side.head == _OPTION for side in sides]
+    if node.op not in ("<", "<=", ">", ">=") or is_option[0] == is_option[1]:
+        return None
+    option, first, second = node.left, "x", show_expression(node.right)
+    if is_option[1]:
+        option, first, second = node.right, show_expression(node.left), "x"
+    return f"`Some{{var x}} = {show_expression(option)}, {first} {node.op} {second}` goes on where there is a value"
+
+
 def _cast(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
     value = pasted(node)
     match found, wanted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -174,6 +175,15 @@ class Program(Shown):
 
         return Relations(declared(self.stages.rules))
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is allowed and perhaps not meant, as `tidelog check` prints it; `compile` gives it to Python's warnings.
+
+        >>> program.warnings
+        ()
+        """
+        return tuple(each.render() for each in self.stages.typed.warnings)
+
     def __repr__(self) -> str:
         typed = self.stages.typed
         return f"<Program {self.name}: {len(typed.relations)} relations, {len(typed.rules)} rules>"
@@ -225,6 +235,7 @@ def compile(
     A program in Soufflé's language is recognised by its text; `dialect` is `"souffle"` or `"tidelog"` where that is not
     enough. Its numbers have 32 bits, or 64 with `word_bits`; included files are looked for on the search path, too.
 
+    What is allowed and perhaps not meant is a warning of Python; `program.warnings` has the texts.
     Raises ProgramError with all diagnostics, UsageError when the file cannot be read or a function is missing.
 
     >>> tidelog.compile("input relation In(n: u8)\\noutput relation Out(n: u8)\\nOut(n) :- In(n), n > 2.")
@@ -245,7 +256,10 @@ def compile(
         word_bits=word_bits,
     )
     _check_dialect(options)
-    return compile_source(source, modules, options)
+    program = compile_source(source, modules, options)
+    for each in program.warnings:
+        warnings.warn(f"\n{each}", stacklevel=2)
+    return program
 
 
 def compile_source(source: Source, modules: SearchPath, options: Options) -> Program:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tidelog.types import BigIntType, BitType, FloatType, NamedType, SignedType, TupleType, Type
+from tidelog.types import (
+    BigIntType,
+    BitType,
+    DecimalType,
+    FloatType,
+    NamedType,
+    SignedType,
+    TupleType,
+    Type,
+    integer_range,
+)
 
 _OPTION = "ddlog_std::Option"
 _CONTAINERS = frozenset({_OPTION, "ddlog_std::Vec", "ddlog_std::Set", "ddlog_std::Map", "ddlog_std::Ref"})
@@ -31,6 +41,11 @@ def _takes(new: Type, old: Type) -> bool:
             return width - 1 <= _EXACT_BITS[size]
         case FloatType(width), FloatType(wider):
             return wider >= width
+        case DecimalType(digits, scale), DecimalType(more, finer):
+            return finer >= scale and more - finer >= digits - scale
+        case BitType() | SignedType(), DecimalType(digits, scale):
+            low, high = integer_range(old)
+            return max(-low, high) < 10 ** (digits - scale)
         case TupleType(items), TupleType(others):
             return len(items) == len(others) and all(map(_takes, others, items))
         case NamedType(name, arguments), NamedType(other, others) if name == other and name in _CONTAINERS:
