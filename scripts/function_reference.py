@@ -4,10 +4,10 @@
     extern function string_to_lowercase(s: string): string
     function to_lowercase(s: string): string { string_to_lowercase(s) }
 
-The comment above a function is its meaning; the code at the end of it, behind a colon, is an example: an expression that
-is true. Functions of which one only calls the other with the same arguments are one entry, and so are those of `fp` that
-differ in `_f` and `_d`. `make reference` runs this after a comment or a function has changed; a test compares the page
-with the comments, and runs the examples.
+The comment above a function is its meaning; the code at the end of it, behind a colon, is an example: an expression
+that is true. Functions of which one only calls the other with the same arguments are one entry, and so are those of
+`fp` that differ in `_f` and `_d`. `make reference` runs this after a comment or a function has changed; a test compares
+the page with the comments, and runs the examples.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ _CALL = re.compile(r"\{ (?P<callee>\w+)\((?P<arguments>[\w, ]*)\) \}")
 INTRODUCTION = """\
 # Functions of the library
 
-Made from the comments in the library's modules by `make reference`. Each example is an expression that is true, and the
-tests run all of them. A call `f(x, y)` may be written `x.f(y)`. In the examples, `g` is a group of the numbers 1, 2 and 3
-with the key "k", `pairs` a group of `("a", 1)`, `("a", 2)` and `("b", 1)`, and `sets` a group of the sets of 1 and of 2.
+Made from the comments in the library's modules by `make reference`. Each example is an expression that is true, and
+the tests run all of them. A call `f(x, y)` may be written `x.f(y)`. In the examples, `g` is a group of the numbers 1, 2
+and 3 with the key "k", `pairs` a group of `("a", 1)`, `("a", 2)` and `("b", 1)`, and `sets` a group of the sets of 1
+and of 2. Functions with side effects, transformers and groups of references have no example.
 
-Functions with the same name are told apart by their arguments. Further names of a function stand behind its meaning; some
-of them, as `vec_len` for `len`, are needed where a call by the short name would be ambiguous.
+Functions with the same name are told apart by their arguments. "Also" names those that do the same under another name,
+which only one of them has: `vec_len` is the `len` of vectors. In `fp`, names with `_f` are for `float`, names with `_d`
+for `double`.
 """
 
 
@@ -79,8 +81,8 @@ def page() -> str:
     """Returns the whole page."""
     parts = [INTRODUCTION]
     for module in modules():
-        use = "every module sees it" if module.name in EVERYWHERE else f"`import {module.name}`"
-        parts.append(f"\n## {module.name}\n\n{module.head} ({use})\n")
+        use = "Needs no import." if module.name in EVERYWHERE else f"`import {module.name}`"
+        parts.append(f"\n## {module.name}\n\n{use}\n\n{module.head}\n")
         for heading, entries in module.sections.items():
             parts.append(f"\n### {heading}\n\n" if heading else "\n")
             parts.extend(_shown(entry) for entry in entries)
@@ -173,10 +175,14 @@ def _head(lines: list[str]) -> str:
 
 
 def _shown(entry: Entry) -> str:
-    """Returns the lines of an entry: each signature, the meaning, the example."""
-    example = f"\n  Example: `{entry.example}`" if entry.example else ""
-    signatures = "<br>\n  ".join(f"`{each}`" for each in entry.signatures)
-    return f"- {signatures}<br>\n  {entry.meaning}{example}\n"
+    """Returns the lines of an entry: the signatures of its shortest name, the meaning, other names, the example."""
+    names = list(dict.fromkeys(each.split("(")[0] for each in entry.signatures))
+    short = min(names, key=len)
+    signatures = "<br>\n  ".join(f"`{each}`" for each in entry.signatures if each.startswith(f"{short}("))
+    others = ", ".join(f"`{each}`" for each in names if each != short)
+    also = f" Also {others}." if others else ""
+    example = f"<br>\n  `{entry.example}`" if entry.example else ""
+    return f"- {signatures}<br>\n  {entry.meaning}{also}{example}\n"
 
 
 def main() -> None:

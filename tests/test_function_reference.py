@@ -84,25 +84,28 @@ def test_an_example_calls_a_function_that_it_describes(module: Any) -> None:
 @pytest.mark.parametrize("module", MODULES, ids=[each.name for each in MODULES])
 def test_the_examples_of_a_module_are_true(module: Any) -> None:
     examples = [entry.example for entry in module.entries() if entry.example]
-    text = "" if module.name in SCRIPT["EVERYWHERE"] else f"import {module.name}\n"
-    text += "import net::ipv4\nimport net::ipv6\n" if module.name.startswith("net::") else ""
-    text += "output relation Wrong(number: u32)\noutput relation Right(number: u32)\n"
-    for number, example in enumerate(examples):
-        group = next((each for each in GROUPS if re.search(rf"\b{each}\b", example)), None)
-        parameter = f"{group}: {GROUPS[group][0]}" if group else ""
-        text += f"function example_{number}({parameter}): bool {{\n    {example}\n}}\n"
-    for group, (_, rows, declaration) in GROUPS.items():
-        calls = [n for n, each in enumerate(examples) if f"example_{n}({group}:" in text]
-        if calls:
-            found = ", ".join(f"({n}, example_{n}({group}))" for n in calls)
-            text += f'{declaration}\nfunction of_{group}({group}: {GROUPS[group][0]}): Vec<(u32, bool)> {{ [{found}] }}\n'
-            body = f'{rows}, var k = "k", var {group} = x.group_by(k), var e = FlatMap(of_{group}({group})), '
-            text += f"Right(n) :- {body}(var n, true) = e.\nWrong(n) :- {body}(var n, false) = e.\n"
-    calls = [n for n in range(len(examples)) if f"example_{n}():" in text]
-    if calls:
-        text += f"function of_none(): Vec<(u32, bool)> {{ [{', '.join(f'({n}, example_{n}())' for n in calls)}] }}\n"
-        body = "Singleton(), var e = FlatMap(of_none()), "
-        text += f"Right(n) :- {body}(var n, true) = e.\nWrong(n) :- {body}(var n, false) = e.\n"
-    with tidelog.compile(text).open() as db:
+    with tidelog.compile(program_of(module.name, examples)).open() as db:
         assert [examples[number] for (number,) in db.relation("Wrong").rows()] == []
         assert len(db.relation("Right")) == len(examples)
+
+
+def program_of(module: str, examples: list[str]) -> str:
+    """Returns a program with a function for each example, and the numbers of those that are true and false."""
+    lines = ["output relation Right(number: u32)", "output relation Wrong(number: u32)"]
+    lines += [] if module in SCRIPT["EVERYWHERE"] else [f"import {module}"]
+    lines += ["import net::ipv4", "import net::ipv6"] if module.startswith("net::") else []
+    numbers: dict[str, list[int]] = {}
+    for number, example in enumerate(examples):
+        group = next((each for each in GROUPS if re.search(rf"\b{each}\b", example)), "")
+        parameter = f"{group}: {GROUPS[group][0]}" if group else ""
+        lines.append(f"function example_{number}({parameter}): bool {{\n    {example}\n}}")
+        numbers.setdefault(group, []).append(number)
+    for group, calls in numbers.items():
+        type_, rows, declaration = GROUPS[group] if group else ("", "Singleton()", "")
+        parameter = f"{group}: {type_}" if group else ""
+        results = ", ".join(f"({number}, example_{number}({group}))" for number in calls)
+        lines += [declaration, f"function all_{group}({parameter}): Vec<(u32, bool)> {{ [{results}] }}"]
+        body = f'{rows}, var k = "k", var {group} = x.group_by(k)' if group else rows
+        for relation, outcome in (("Right", "true"), ("Wrong", "false")):
+            lines.append(f"{relation}(n) :- {body}, var e = FlatMap(all_{group}({group})), (var n, {outcome}) = e.")
+    return "\n".join(lines)
