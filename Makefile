@@ -6,10 +6,10 @@ SET_UP := .venv/set-up
 PYTHON = JAVA_HOME="$$(cat .venv/java-home)" .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: slow help setup demo test lint types unit soak campaign fuzz bench index fmt clean
+.PHONY: slow help setup demo test lint types unit soak campaign fuzz bench index reference fmt clean
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 setup: $(SET_UP) ## Make .venv with all that is needed, and find or install Java
 
@@ -56,6 +56,9 @@ bench: $(SET_UP) ## The checker on 4,000 lines; closure, CRDT and the elastic wo
 
 index: ## The list of all files in ARCHITECTURE.md, from the first sentence of each module
 	@python3 scripts/file_index.py
+
+reference: $(SET_UP) ## The page of all functions, from the comments in the library's modules
+	@$(PYTHON) scripts/function_reference.py
 
 fmt: $(SET_UP) ## Format the code and mend what ruff can mend
 	@.venv/bin/ruff check --fix .

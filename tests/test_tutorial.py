@@ -15,6 +15,8 @@ DOCS = Path(__file__).parent.parent / "docs"
     [
         ("tutorial.md", 40),
         ("dbsp.md", 40),
+        ("sql.md", 20),
+        ("pandas.md", 13),
         ("reference/data.md", 12),
         ("reference/database.md", 12),
         ("reference/notebooks.md", 4),
