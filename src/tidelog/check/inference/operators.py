@@ -81,7 +81,9 @@ def binary(at: Inference, node: ast.Binary, wanted: Draft | None, reasons: Reaso
         if are_two_decimals(left, right):
             return compare_decimals(at, node, left, right)
         why = (node.left.span, f"this is {describe(left)}")
-        at.agree(node.right, right, left, why, help=widened(node.left, left, right) or ordered_option(node, left, right))
+        at.agree(
+            node.right, right, left, why, help=widened(node.left, left, right) or ordered_option(node, left, right)
+        )
         return BOOL
     hint = wanted if op not in _SHIFTS else None
     left = at.infer(node.left, hint)

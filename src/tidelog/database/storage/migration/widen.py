@@ -45,7 +45,7 @@ def _takes(new: Type, old: Type) -> bool:
             return finer >= scale and more - finer >= digits - scale
         case BitType() | SignedType(), DecimalType(digits, scale):
             low, high = integer_range(old)
-            return max(-low, high) < 10 ** (digits - scale)
+            return max(-low, high) < int(10 ** (digits - scale))
         case TupleType(items), TupleType(others):
             return len(items) == len(others) and all(map(_takes, others, items))
         case NamedType(name, arguments), NamedType(other, others) if name == other and name in _CONTAINERS:
