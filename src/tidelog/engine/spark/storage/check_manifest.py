@@ -1,4 +1,4 @@
-"""What a manifest must look like before anything of it is used: whoever can write the directory may have made it up."""
+"""What a manifest must look like before anything of it is used: somebody else may have written it."""
 
 from __future__ import annotations
 
