@@ -163,7 +163,7 @@ class Reads(Protocol):
 
 
 class Engine(Protocol):
-    """The state of one database. Not thread-safe, except `pin` and what it returns: `Database` holds the lock."""
+    """The state of one database. Not thread-safe, except `pin` and its result: `Database` holds the lock."""
 
     name: str
 
