@@ -14,7 +14,7 @@ SURFACE = {
     "compile": None,
     "open": None,
     "progress": None,
-    "Program": {"graph", "migration", "open", "relations", "types"},
+    "Program": {"graph", "migration", "open", "relations", "types", "warnings"},
     "Database": {
         "aquery",
         "backup",

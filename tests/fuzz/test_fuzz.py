@@ -18,7 +18,7 @@ SAMPLE = 150
 def test_whatever_the_input_is_the_front_end_answers(kind: str, tmp_path: Path) -> None:
     done: Counter[str] = Counter()
     for number in range(SAMPLE):
-        done[answer(make(kind, 0, number, programs()), tmp_path)] += 1
+        done[answer(make(kind, 1, number, programs()), tmp_path)] += 1
     # Inputs that all end at the same place would test little.
     assert min(done[verdict] for verdict in ("right", "wrong", "syntax")) >= SAMPLE // 100
 
