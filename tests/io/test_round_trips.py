@@ -22,7 +22,7 @@ from tidelog.io.formats import FORMATS
 from tidelog.io.read import read_batches
 from tidelog.io.rows import Batch, to_rows, to_table
 from tidelog.io.sort import sort_by_value, sort_rows
-from tidelog.io.to_python import rows_to_table
+from tidelog.io.to_python import rows_to_table, with_lists
 from tidelog.io.user_values import user_rows
 from tidelog.io.values import Row, UnfitError
 from tidelog.io.write import write_batch
@@ -91,7 +91,7 @@ def test_pandas(given_rows: tuple[Relation, list[Row]]) -> None:
 @given(relations_with_rows())
 def test_polars(given_rows: tuple[Relation, list[Row]]) -> None:
     to, rows = given_rows
-    same(to_rows(polars.from_arrow(table_of(rows, to)), to, DEFINITIONS), rows, to)
+    same(to_rows(polars.from_arrow(with_lists(table_of(rows, to))), to, DEFINITIONS), rows, to)
 
 
 @pytest.mark.parametrize("name", ["csv", "tsv", "jsonl", "parquet", "arrow"])

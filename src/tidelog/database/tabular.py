@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import MissingDependencyError
+from tidelog.io.to_python import with_lists
 from tidelog.maintain.limits import positive_whole
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema.arrow import is_plain
@@ -46,7 +47,7 @@ class Tabular(ABC):
             raise MissingDependencyError(
                 "polars is not installed", code=Code.NO_POLARS, help="pip install 'polars>=1'"
             ) from error
-        return polars.from_arrow(self.to_arrow())
+        return polars.from_arrow(with_lists(self.to_arrow()))
 
     def batches(self, rows: int = BATCH) -> Iterator[pa.RecordBatch]:
         """Yields the rows as Arrow record batches of at most so many rows, all of one epoch."""

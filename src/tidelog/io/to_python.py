@@ -213,3 +213,20 @@ def _struct_form(definitions: Definitions, type_: NamedType, of: _Maker) -> Form
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def with_lists(table: pa.Table) -> pa.Table:
+    """Returns the table with lists of entries instead of maps: polars has no maps, and makes a null one empty."""
+    return table.cast(pa.schema([field.with_type(_without_maps(field.type)) for field in table.schema]))
+
+
+def _without_maps(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_map(type_):
+        entry = [pa.field("key", _without_maps(type_.key_type), nullable=False)]
+        entry.append(pa.field("value", _without_maps(type_.item_type), nullable=type_.item_field.nullable))
+        return pa.list_(pa.struct(entry))
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_without_maps(field.type)) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_without_maps(type_.value_type)))
+    return type_
