@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from tidelog.diagnostics.spans import Span
 from tidelog.souffle import terms, tree
 from tidelog.souffle.declared import Declared
-from tidelog.souffle.evaluate_stratum import RecomputedStratum
+from tidelog.souffle.evaluate_stratum import ContinuedStratum, RecomputedStratum
 from tidelog.souffle.evaluate_terms import Shapes
 from tidelog.souffle.lower import RuleLowering
 from tidelog.souffle.lower_terms import Names, TermLowering, again
@@ -71,7 +71,7 @@ class _Lowering:
         self._transformers: dict[str, RecomputedStratum] = {}
         self._recomputed: dict[str, str] = {}
         self._facts: dict[str, str] = {}
-        self._counting = [each for each in ordered if each.why == "autoinc"]
+        self._counting = [each for each in ordered if each.counts]
 
     def run(self) -> Lowered:
         items = self._rules.items
@@ -185,7 +185,8 @@ class _Lowering:
         read.add(_ALWAYS)
         inputs, outputs = tuple(sorted(read)), tuple(sorted(own))
         relations = {name: self._declared.relations[name] for name in outputs}
-        transformer = RecomputedStratum(
+        continues = any(each.dependencies for each in relations.values()) or stratum.counts
+        transformer = (ContinuedStratum if continues else RecomputedStratum)(
             inputs,
             outputs,
             tuple(rules),

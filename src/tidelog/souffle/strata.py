@@ -25,6 +25,11 @@ class Stratum:
     rules: tuple[terms.Planned, ...]
     why: str = ""
 
+    @property
+    def counts(self) -> bool:
+        """True if a rule has a counter."""
+        return any(isinstance(each, terms.Count) and not each.rounds for rule in self.rules for each in _terms(rule))
+
 
 def strata(rules: Sequence[terms.Planned], declared: Declared, diagnostics: list[Diagnostic]) -> tuple[Stratum, ...]:
     """Returns the strata, in order; reports cycles through negation and aggregates."""

@@ -166,6 +166,29 @@ def reads(step: Step) -> set[str]:
             return set()
 
 
+def used_by(steps: Iterable[Step]) -> set[str]:
+    """Returns the variables that steps mention."""
+    found: set[str] = set()
+    for step in steps:
+        match step:
+            case Scan(_, columns) | Absent(_, columns):
+                found |= {name for each in columns for name in variables(each)}
+            case Bind(variable, value):
+                found |= {variable.name} | variables(value)
+            case Test(_, left, right):
+                found |= variables(left) | variables(right)
+            case Unpack(value, _, parts):
+                found |= {value.name} | {each.name for each in parts if each is not None}
+            case Each(variable, bounds):
+                found |= {variable.name} | {name for each in bounds for name in variables(each)}
+            case Fold():
+                found |= {step.variable.name} | {each.name for each in step.keys} | used_by(step.steps)
+                found |= variables(step.target) | variables(step.first)
+            case _:
+                pass
+    return found
+
+
 def bound_by(steps: Iterable[Step]) -> list[Var]:
     """Returns the variables that steps bind, each once, in their order."""
     found: dict[str, Var] = {}
