@@ -7,6 +7,7 @@
 | declare | types, relations, functors and directives by name |
 | rules_of, inlined, scoped | clauses → rules: one head, one conjunction, no inline relation, aggregates apart |
 | check_rule, Kinds, plan_rule | names and types right; how values are held; an order in which a rule can run |
+| magic_sets | what outputs ask for, where the program wants that → rules that derive no more |
 | strata | negation and aggregates below what reads them; strata that have to be recomputed |
 | lower | rules → Tidelog's syntax tree |
 """
@@ -27,6 +28,7 @@ from tidelog.souffle.expand_components import expand_components
 from tidelog.souffle.inline import Inlining
 from tidelog.souffle.kinds import Kinds
 from tidelog.souffle.lower_program import Lowered, lower_program
+from tidelog.souffle.magic_sets import magic_sets
 from tidelog.souffle.normal_form import Rule, rules_of
 from tidelog.souffle.parse import in_order, parse
 from tidelog.souffle.plan_rule import plan_rule
@@ -43,7 +45,8 @@ class SouffleProgram:
     """A program in Soufflé's language, checked.
 
     `tree` is what Tidelog's checker takes, `transformers` are the Python functions of strata that are recomputed, by
-    name, and `recomputed` says why. `facts` is the input relation of each relation that is read.
+    name, and `recomputed` says why. `facts` is the input relation of each relation that is read. Relations that magic
+    sets have `restricted` have only the rows that outputs ask for.
     """
 
     tree: ast.Program
@@ -54,6 +57,7 @@ class SouffleProgram:
     facts: Mapping[str, str]
     lowered: Lowered
     bits: int
+    restricted: frozenset[str] = frozenset()
     warnings: tuple[Diagnostic, ...] = field(default=())
 
 
@@ -77,11 +81,23 @@ def read_souffle(
         if found is not None:
             planned.append(found)
     _stop(diagnostics, parsed.sources)
-    ordered = strata(planned, declared, diagnostics)
+    strata(planned, declared, diagnostics)
+    _stop(diagnostics, parsed.sources)
+    demand = magic_sets(planned, declared)
+    declared.relations.update(demand.relations)
+    ordered = strata(demand.rules, declared, diagnostics)
     _stop(diagnostics, parsed.sources)
     lowered = lower_program(ordered, declared, program.span, bits, waits=waits)
     return SouffleProgram(
-        lowered.tree, declared, parsed.sources, lowered.transformers, lowered.recomputed, lowered.facts, lowered, bits
+        lowered.tree,
+        declared,
+        parsed.sources,
+        lowered.transformers,
+        lowered.recomputed,
+        lowered.facts,
+        lowered,
+        bits,
+        demand.restricted,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidelog.diagnostics.codes import Code
@@ -70,6 +71,8 @@ class AddedRules:
         if check_body(found[0], declared, diagnostics, bits):
             rule = Rule(tree.Atom("", (), span=whole), found[0], whole)
             planned = plan_rule(rule, Kinds(rule, declared, diagnostics), bits, diagnostics, _HIDDEN)
+        if planned is not None:
+            diagnostics += self._restricted(planned.steps, Code.BAD_QUERY)
         if diagnostics or planned is None:
             raise ProgramError(in_order(diagnostics, (source,)))
         lowering = RuleLowering(TermLowering(self.program.lowered.names), self.program.lowered.columns)
@@ -78,7 +81,22 @@ class AddedRules:
     def _refused(self, rule: terms.Planned) -> list[Diagnostic]:
         why = self.program.recomputed.get(rule.head) or ("subsumption" if rule.better is not None else "")
         inline = "inline" in self.program.declared.relations[rule.head].qualifiers
-        if not why and not inline:
-            return []
-        message = f"clauses of `{rule.head}` cannot change while the program runs: {why or 'inline'}"
-        return [diagnostic(Code.NOT_A_RULE_CHANGE, message, rule.span, "of a relation that is recomputed as a whole")]
+        if why or inline:
+            message = f"clauses of `{rule.head}` cannot change while the program runs: {why or 'inline'}"
+            label = "of a relation that is recomputed as a whole" if why else "its bodies are inside other clauses"
+            return [diagnostic(Code.NOT_A_RULE_CHANGE, message, rule.span, label)]
+        return self._restricted([terms.Scan(rule.head, (), rule.span), *rule.steps], Code.NOT_A_RULE_CHANGE)
+
+    def _restricted(self, steps: Sequence[terms.Step], code: Code) -> list[Diagnostic]:
+        """Refuses relations that have only the rows that outputs ask for."""
+        found = {name: step.span for step in steps for name in terms.reads(step) & self.program.restricted}
+        return [
+            diagnostic(
+                code,
+                f"`{name}` has only the rows that outputs ask for: the program wants magic sets",
+                span,
+                "some rows may be missing",
+                help=f"`no_magic` behind the declaration of `{name}` derives all of its rows",
+            )
+            for name, span in found.items()
+        ]

@@ -28,7 +28,7 @@ class Stratum:
     @property
     def counts(self) -> bool:
         """True if a rule has a counter."""
-        return any(isinstance(each, terms.Count) and not each.rounds for rule in self.rules for each in _terms(rule))
+        return any(map(terms.counts, self.rules))
 
 
 def strata(rules: Sequence[terms.Planned], declared: Declared, diagnostics: list[Diagnostic]) -> tuple[Stratum, ...]:
@@ -56,7 +56,7 @@ def strata(rules: Sequence[terms.Planned], declared: Declared, diagnostics: list
             )
     for rule in rules:
         recursive = any(place[name] == place[rule.head] for step in rule.steps for name in terms.reads(step))
-        if recursive and any(isinstance(each, terms.Count) and not each.rounds for each in _terms(rule)):
+        if recursive and terms.counts(rule):
             message = f"a counter stands in a recursive clause of `{rule.head}`"
             diagnostics.append(diagnostic(Code.WRONG_OPERAND, message, rule.span, "would count without end"))
     by_head: dict[str, list[terms.Planned]] = {}
@@ -99,7 +99,7 @@ def _why(
     if any(rule.better is not None for rule in rules):
         return "subsumption"
     for rule in rules:
-        if any(isinstance(each, terms.Count) for each in _terms(rule)):
+        if any(isinstance(each, terms.Count) for each in terms.all_terms(rule)):
             return "autoinc"
         if any(step.function.startswith("@@") for step in rule.steps if isinstance(step, terms.Fold)):
             return "a functor as an aggregate"
@@ -107,29 +107,3 @@ def _why(
         if asks and any(name in own for step in rule.steps for name in terms.reads(step)):
             return "an aggregate whose keys come from the recursion"
     return ""
-
-
-def _terms(rule: terms.Planned) -> Iterable[terms.Term]:
-    waiting: list[terms.Term] = [*rule.terms]
-    steps = [*rule.steps]
-    while steps:
-        step = steps.pop()
-        match step:
-            case terms.Bind(_, value):
-                waiting.append(value)
-            case terms.Test(_, left, right):
-                waiting += [left, right]
-            case terms.Absent(_, wanted):
-                waiting += [each for each in wanted if each is not None]
-            case terms.Each(_, bounds):
-                waiting += bounds
-            case terms.Fold():
-                steps += step.steps
-                waiting += [] if step.target is None else [step.target]
-            case _:
-                pass
-    while waiting:
-        term = waiting.pop()
-        yield term
-        if isinstance(term, terms.Op | terms.Make):
-            waiting += term.arguments

@@ -155,6 +155,38 @@ def variables(term: Term | None) -> set[str]:
             return set()
 
 
+def all_terms(rule: Planned) -> Iterable[Term]:
+    """Yields the terms of a rule, and all terms inside them."""
+    waiting: list[Term] = [*rule.terms]
+    steps = [*rule.steps]
+    while steps:
+        step = steps.pop()
+        match step:
+            case Bind(_, value):
+                waiting.append(value)
+            case Test(_, left, right):
+                waiting += [left, right]
+            case Absent(_, wanted):
+                waiting += [each for each in wanted if each is not None]
+            case Each(_, bounds):
+                waiting += bounds
+            case Fold():
+                steps += step.steps
+                waiting += [] if step.target is None else [step.target]
+            case _:
+                pass
+    while waiting:
+        term = waiting.pop()
+        yield term
+        if isinstance(term, Op | Make):
+            waiting += term.arguments
+
+
+def counts(rule: Planned) -> bool:
+    """True for a rule with a counter."""
+    return any(isinstance(each, Count) and not each.rounds for each in all_terms(rule))
+
+
 def reads(step: Step) -> set[str]:
     """Returns the relations that a step looks at."""
     match step:
