@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Source
+from tidelog.library._runtime.equivalence_closure import EquivalenceClosure
 from tidelog.souffle import terms
 from tidelog.souffle.check_rule import check_rule
 from tidelog.souffle.declared import Declared, declare
@@ -52,7 +53,7 @@ class SouffleProgram:
     tree: ast.Program
     declared: Declared
     sources: tuple[Source, ...]
-    transformers: Mapping[str, RecomputedStratum]
+    transformers: Mapping[str, RecomputedStratum | EquivalenceClosure]
     recomputed: Mapping[str, str]
     facts: Mapping[str, str]
     lowered: Lowered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
@@ -52,8 +52,9 @@ class AddedRules:
         if diagnostics:
             raise ProgramError(in_order(diagnostics, (source,)))
         lowering = RuleLowering(TermLowering(self.program.lowered.names), self.program.lowered.columns)
+        heads = self.program.lowered.heads
         for each in planned:
-            lowering.rule(each)
+            lowering.rule(replace(each, head=heads.get(each.head, each.head)))
         return ast.Program(tuple(lowering.items), span=Span(source, 0, len(source.text)))
 
     def query(self, source: Source) -> ParsedQuery:

@@ -26,6 +26,15 @@ class Stratum:
     why: str = ""
 
     @property
+    def is_closure(self) -> bool:
+        """True if the stratum is an equivalence relation over pairs that come from elsewhere."""
+        return self.why == "eqrel" and not any(
+            rule.better is not None
+            or any(set(self.relations) & terms.reads(step) or _aggregates_by_functor(step) for step in rule.steps)
+            for rule in self.rules
+        ) and len(self.relations) == 1 and not self.counts
+
+    @property
     def counts(self) -> bool:
         """True if a rule has a counter."""
         return any(map(terms.counts, self.rules))
@@ -101,9 +110,13 @@ def _why(
     for rule in rules:
         if any(isinstance(each, terms.Count) for each in terms.all_terms(rule)):
             return "autoinc"
-        if any(step.function.startswith("@@") for step in rule.steps if isinstance(step, terms.Fold)):
+        if any(map(_aggregates_by_functor, rule.steps)):
             return "a functor as an aggregate"
         asks = any(isinstance(step, terms.Fold) and step.free is None for step in rule.steps)
         if asks and any(name in own for step in rule.steps for name in terms.reads(step)):
             return "an aggregate whose keys come from the recursion"
     return ""
+
+
+def _aggregates_by_functor(step: terms.Step) -> bool:
+    return isinstance(step, terms.Fold) and step.function.startswith("@@")
