@@ -5,7 +5,7 @@
 | preprocess, parse | text → tree, with a span in every node |
 | expand_components | components and instances → plain declarations and clauses |
 | declare | types, relations, functors and directives by name |
-| rules_of, inlined, scoped | clauses → rules: one head, one conjunction, no inline relation, aggregates apart |
+| rules_of, inlined, with_lattices, scoped | clauses → rules: one head, one conjunction, no inline relation, aggregates apart |
 | check_rule, Kinds, plan_rule | names and types right; how values are held; an order in which a rule can run |
 | magic_sets | what outputs ask for, where the program wants that → rules that derive no more |
 | strata | negation and aggregates below what reads them; strata that have to be recomputed |
@@ -28,6 +28,7 @@ from tidelog.souffle.evaluate_stratum import RecomputedStratum
 from tidelog.souffle.expand_components import expand_components
 from tidelog.souffle.inline import Inlining
 from tidelog.souffle.kinds import Kinds
+from tidelog.souffle.lattices import check_lattices, with_lattices
 from tidelog.souffle.lower_program import Lowered, lower_program
 from tidelog.souffle.magic_sets import magic_sets
 from tidelog.souffle.normal_form import Rule, rules_of
@@ -73,6 +74,7 @@ def read_souffle(
     diagnostics: list[Diagnostic] = []
     program = expand_components(parsed.program, diagnostics)
     declared = declare(program, diagnostics)
+    check_lattices(declared, diagnostics)
     rules = _rules(declared, diagnostics, bits)
     _stop(diagnostics, parsed.sources)
     planned: list[terms.Planned] = []
@@ -108,7 +110,7 @@ def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> list
     right = [rule for rule in written if check_rule(rule, declared, diagnostics, bits)]
     inline = {name for name, each in declared.relations.items() if "inline" in each.qualifiers}
     if not inline:
-        return [scoped(rule) for rule in right]
+        return _scoped(right, declared, diagnostics)
     bodies: dict[str, list[Rule]] = {name: [] for name in inline}
     for rule in right:
         if rule.head.name in inline:
@@ -123,7 +125,11 @@ def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> list
         name = min(inlining.kept - done)
         done.add(name)
         made += [each for rule in bodies[name] for each in inlining.inlined(rule)]
-    return [scoped(rule) for rule in made]
+    return _scoped(made, declared, diagnostics)
+
+
+def _scoped(rules: Sequence[Rule], declared: Declared, diagnostics: list[Diagnostic]) -> list[Rule]:
+    return [scoped(each) for rule in rules for each in with_lattices(rule, declared, diagnostics)]
 
 
 def _stop(diagnostics: list[Diagnostic], sources: Sequence[Source]) -> None:

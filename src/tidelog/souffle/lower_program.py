@@ -15,6 +15,7 @@ from tidelog.souffle import terms, tree
 from tidelog.souffle.declared import Declared
 from tidelog.souffle.evaluate_stratum import ContinuedStratum, RecomputedStratum
 from tidelog.souffle.evaluate_terms import Shapes
+from tidelog.souffle.lattices import bounds_of
 from tidelog.souffle.lower import RuleLowering
 from tidelog.souffle.lower_terms import Names, TermLowering, again
 from tidelog.souffle.strata import Stratum
@@ -234,6 +235,7 @@ class _Lowering:
             self._counting.index(stratum) if stratum in self._counting else 0,
             max(1, len(self._counting)),
             self._symbols() if stratum.why == "choice-domain" else (),
+            {name: bounds for name in outputs if (bounds := bounds_of(name, self._declared))},
         )
         called = f"{outputs[0]}.recompute"
         self._transformers[called] = transformer

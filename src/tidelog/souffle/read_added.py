@@ -13,6 +13,7 @@ from tidelog.souffle import terms, tree
 from tidelog.souffle.check_rule import check_body, check_rule
 from tidelog.souffle.front_end import SouffleProgram
 from tidelog.souffle.kinds import Kinds
+from tidelog.souffle.lattices import with_lattices
 from tidelog.souffle.lower import RuleLowering
 from tidelog.souffle.lower_terms import TermLowering
 from tidelog.souffle.normal_form import Rule, conjunctions, rules_of
@@ -45,10 +46,11 @@ class AddedRules:
             for rule in rules_of(item):
                 if not check_rule(rule, declared, diagnostics, bits):
                     continue
-                found = plan_rule(scoped(rule), Kinds(scoped(rule), declared, diagnostics), bits, diagnostics)
-                if found is not None:
-                    planned.append(found)
-                    diagnostics += self._refused(found)
+                for each in with_lattices(rule, declared, diagnostics):
+                    found = plan_rule(scoped(each), Kinds(scoped(each), declared, diagnostics), bits, diagnostics)
+                    if found is not None:
+                        planned.append(found)
+                        diagnostics += self._refused(found)
         if diagnostics:
             raise ProgramError(in_order(diagnostics, (source,)))
         lowering = RuleLowering(TermLowering(self.program.lowered.names), self.program.lowered.columns)

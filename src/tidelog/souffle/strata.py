@@ -14,6 +14,7 @@ from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.souffle import terms
 from tidelog.souffle.declared import Declared
+from tidelog.souffle.lattices import bounds_of
 from tidelog.strong_components import strong_components
 
 
@@ -101,6 +102,8 @@ def _why(
         relation = declared.relations[name]
         if relation.dependencies:
             return "choice-domain"
+        if bounds_of(name, declared):
+            return "a lattice"
         if "eqrel" in relation.qualifiers:
             return "eqrel"
         if recursive and declared.given("limitsize", name):
