@@ -29,6 +29,15 @@ class Declared:
         """Returns the kinds of a relation's columns."""
         return tuple(self.types.kinds.get(each.type, "number") for each in self.relations[name].attributes)
 
+    def inline(self) -> set[str]:
+        """Returns the relations that are inlined: `no_inline` and `.pragma "inline-exclude"` keep one as it is."""
+        excluded = self.pragmas.get("inline-exclude", "").replace(" ", "").split(",")
+        return {
+            name
+            for name, each in self.relations.items()
+            if "inline" in each.qualifiers and "no_inline" not in each.qualifiers and name not in excluded
+        }
+
     def given(self, kind: str, name: str) -> list[tree.Directive]:
         """Returns the directives of a kind for a relation."""
         return [each for each in self.directives if each.kind == kind and each.name == name]

@@ -108,7 +108,7 @@ def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> list
     """Returns the rules of all clauses, checked, without inline relations."""
     written = [rule for clause in declared.clauses for rule in rules_of(clause)]
     right = [rule for rule in written if check_rule(rule, declared, diagnostics, bits)]
-    inline = {name for name, each in declared.relations.items() if "inline" in each.qualifiers}
+    inline = declared.inline()
     if not inline:
         return _scoped(right, declared, diagnostics)
     bodies: dict[str, list[Rule]] = {name: [] for name in inline}

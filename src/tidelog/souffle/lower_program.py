@@ -86,7 +86,7 @@ class _Lowering:
         special = {name for stratum in self._strata if stratum.why for name in stratum.relations}
         is_recomputed = any(each.why and not each.is_closure for each in self._strata)
         for name, relation in self._declared.relations.items():
-            if "inline" in relation.qualifiers and name not in derived:
+            if name in self._declared.inline() and name not in derived:
                 continue
             self._relation(name, relation, name in derived or name in special)
         if self._waits:

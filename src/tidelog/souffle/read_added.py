@@ -83,7 +83,7 @@ class AddedRules:
 
     def _refused(self, rule: terms.Planned) -> list[Diagnostic]:
         why = self.program.recomputed.get(rule.head) or ("subsumption" if rule.better is not None else "")
-        inline = "inline" in self.program.declared.relations[rule.head].qualifiers
+        inline = rule.head in self.program.declared.inline()
         if why or inline:
             message = f"clauses of `{rule.head}` cannot change while the program runs: {why or 'inline'}"
             label = "of a relation that is recomputed as a whole" if why else "its bodies are inside other clauses"
