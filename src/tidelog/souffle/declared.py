@@ -10,6 +10,7 @@ from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
 from tidelog.souffle import tree
+from tidelog.souffle.habits import TYPES
 from tidelog.souffle.type_table import PRIMITIVES, TypeTable, read_types
 
 
@@ -213,7 +214,8 @@ class _Declaring:
             self._unknown_type(attribute.type, attribute.span)
 
     def _unknown_type(self, name: str, span: Span) -> None:
-        meant = _meant(name, [*self._made.types.declarations, *PRIMITIVES])
+        known = [*self._made.types.declarations, *PRIMITIVES]
+        meant = f"`{TYPES[name]}` is the type for it" if name in TYPES else _meant(name, known)
         self._report(Code.UNKNOWN_TYPE, f"type `{name}` is not declared", span, "not known", help=meant)
 
     def _report(
