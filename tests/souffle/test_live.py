@@ -182,3 +182,17 @@ def test_a_wrong_program_is_refused(text: str, message: str) -> None:
     with pytest.raises(ProgramError) as found:
         compiled(text)
     assert message in str(found.value)
+
+
+def test_ordinals_of_a_large_program_are_unique_in_64_bits() -> None:
+    text = """
+    .decl n(x: number)
+    n(x) :- x = range(0, 3000).
+    .decl named(s: symbol, o: number)
+    named(s, ord(s)) :- n(x), s = cat("v", to_string(x)).
+    """
+    with compiled(text, word_bits=64).open() as database:
+        ordinals = [row[1] for row in database.relation("named").rows()]
+        assert len(set(ordinals)) == 3000
+        assert min(ordinals) >= 0
+        assert max(ordinals) > 1 << 31, "more than 31 bits are used"

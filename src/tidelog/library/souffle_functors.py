@@ -159,15 +159,15 @@ def bits_of_float(x: float, bits: int) -> int:
 
 
 @extern(needs_types=True)
-def ordinal(context: ExternContext, type_: Type, x: Any) -> int:
+def ordinal(context: ExternContext, type_: Type, x: Any, bits: int) -> int:
     text = x if isinstance(x, str) else record_text(x, type_, context.definitions)
-    return ordinal_of(text)
+    return ordinal_of(text, bits)
 
 
-def ordinal_of(text: str) -> int:
-    """Returns a number that depends on nothing but the text."""
+def ordinal_of(text: str, bits: int) -> int:
+    """Returns a number that depends on nothing but the text, and is not negative in a word of so many bits."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little") & 0x7FFFFFFF
+    return int.from_bytes(digest, "little") & ((1 << (bits - 1)) - 1)
 
 
 @extern

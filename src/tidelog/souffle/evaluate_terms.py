@@ -127,7 +127,7 @@ class TermEvaluation:
         if wanted == "float":
             return functions.float_of_bits(value, self.bits)
         if wanted in ("number", "unsigned"):
-            number = value if isinstance(value, int) else functions.ordinal_of(str(value))
+            number = value if isinstance(value, int) else functions.ordinal_of(str(value), self.bits)
             return wrapped(number, wanted, self.bits)
         return functions.symbol_of(value) if wanted == "symbol" else value
 

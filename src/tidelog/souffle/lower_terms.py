@@ -221,7 +221,10 @@ class TermLowering:
             return given
         if kind in ("unsigned", "float"):
             return self._cast(given, kind, "number", span)
-        return self._from_wide(self.call("ordinal", (given,), span), "number", span)
+        return self._from_wide(self.call("ordinal", (given, self._bits(span)), span), "number", span)
+
+    def _bits(self, span: Span) -> ast.Expression:
+        return self._wide(self.constant(terms.Const(self.names.bits, "number"), span), "number", span)
 
     def _cast(self, given: ast.Expression, kind: str, wanted: str, span: Span) -> ast.Expression:
         type_ = self.names.type(wanted, again(span))
@@ -229,7 +232,7 @@ class TermLowering:
             return given
         if kind in ("number", "unsigned") and wanted in ("number", "unsigned"):
             return ast.Cast(given, type_, span=again(span))
-        bits = self._wide(self.constant(terms.Const(self.names.bits, "number"), span), "number", span)
+        bits = self._bits(span)
         if wanted == "float" and kind in ("number", "unsigned"):
             found = self.call("float_of_bits", (self._wide(given, kind, span), bits), span)
             return ast.Cast(found, type_, span=again(span))
