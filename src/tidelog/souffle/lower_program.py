@@ -13,6 +13,7 @@ from tidelog.diagnostics.spans import Span
 from tidelog.library._runtime.equivalence_closure import EquivalenceClosure
 from tidelog.souffle import terms, tree
 from tidelog.souffle.declared import Declared
+from tidelog.souffle.dominated import dominated_name, orders_of, undominated
 from tidelog.souffle.evaluate_stratum import ContinuedStratum, RecomputedStratum
 from tidelog.souffle.evaluate_terms import Shapes
 from tidelog.souffle.lattices import bounds_of
@@ -74,6 +75,8 @@ class _Lowering:
         self._transformers: dict[str, RecomputedStratum | EquivalenceClosure] = {}
         self._recomputed: dict[str, str] = {}
         self._heads = {name: f"{name}.pairs" for each in ordered if each.is_closure for name in each.relations}
+        self._orders = {each.relations[0]: found for each in ordered if (found := orders_of(each)) is not None}
+        self._heads |= {name: f"{name}.candidates" for name in self._orders}
         self._facts: dict[str, str] = {}
         self._counting = [each for each in ordered if each.counts]
 
@@ -84,7 +87,7 @@ class _Lowering:
         self._functors(items)
         derived = {rule.head for stratum in self._strata for rule in stratum.rules}
         special = {name for stratum in self._strata if stratum.why for name in stratum.relations}
-        is_recomputed = any(each.why and not each.is_closure for each in self._strata)
+        is_recomputed = bool(special - set(self._heads))
         for name, relation in self._declared.relations.items():
             if name in self._declared.inline() and name not in derived:
                 continue
@@ -97,6 +100,8 @@ class _Lowering:
         for stratum in self._strata:
             if stratum.is_closure:
                 self._close(stratum)
+            elif stratum.relations[0] in self._orders:
+                self._select(stratum)
             elif stratum.why:
                 self._recompute(stratum)
             else:
@@ -192,6 +197,23 @@ class _Lowering:
         called = f"{name}.classes"
         self._transformers[called] = EquivalenceClosure(row_class)
         self._apply(called, (pairs,), (name,))
+
+    # Subsumption
+
+    def _select(self, stratum: Stratum) -> None:
+        """Derives the rows of a relation that no other row dominates."""
+        (name,) = stratum.relations
+        relation, candidates = self._declared.relations[name], self._heads[name]
+        self._rules.relation(candidates, self._columns[name], "", relation.span)
+        for rule in stratum.rules:
+            if rule.better is None:
+                self._rules.rule(self._fact(replace(rule, head=candidates)))
+        rules = undominated(stratum, self._orders[name], self._declared.kinds(name), candidates)
+        if any(rule.head != name for rule in rules):
+            self._rules.relation(dominated_name(name), self._columns[name], "", relation.span)
+        self._columns[candidates] = self._columns[name]
+        for rule in rules:
+            self._rules.rule(rule)
 
     # Recomputed strata
 
