@@ -1,4 +1,4 @@
-"""Attributes of lattices: rows with the same keys are one, bodies compare by the operators, and all stays up to date."""
+"""Attributes of lattices: rows with the same keys are one, bodies compare by operators, and all stays up to date."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ def expected(seen: set[tuple[int, int]], to: set[tuple[int, int]]) -> dict[str, 
                 spans[b] = min(low, spans[a][0]), max(high, spans[a][1])
         if spans == before:
             break
-    both = {
-        (a, b, max(spans[a][0], spans[b][0]), min(spans[a][1], spans[b][1])) for a in spans for b in spans if a < b
-    }
+    both = {(a, b, max(spans[a][0], spans[b][0]), min(spans[a][1], spans[b][1])) for a in spans for b in spans if a < b}
     return {
         "out": {(k, *ends) for k, ends in spans.items()},
         "both": {row for row in both if row[2] <= row[3]},

@@ -59,7 +59,9 @@ def test_an_added_clause_is_checked_in_the_program_s_language() -> None:
 
 
 def test_a_clause_of_a_recomputed_relation_cannot_be_added() -> None:
-    text = ".decl s(a: number, b: number) choice-domain a\n.decl l(a: number, b: number)\n.input l\ns(a, b) :- l(a, b).\n"
+    text = (
+        ".decl s(a: number, b: number) choice-domain a\n.decl l(a: number, b: number)\n.input l\ns(a, b) :- l(a, b).\n"
+    )
     with tidelog.compile(text).open() as database:
         tx = database.transaction()
         with pytest.raises(ProgramError, match="choice-domain"), tx:
@@ -102,7 +104,9 @@ def test_functors_are_python_functions(tmp_path: Path) -> None:
 
 
 def test_a_recomputed_stratum_is_in_the_report() -> None:
-    text = ".decl l(a: number, b: number)\n.input l\n.decl s(a: number, b: number) eqrel\ns(a, b) :- s(b, a), l(a, b).\n"
+    text = (
+        ".decl l(a: number, b: number)\n.input l\n.decl s(a: number, b: number) eqrel\ns(a, b) :- s(b, a), l(a, b).\n"
+    )
     program = tidelog.compile(text)
     assert program.stages.souffle is not None
     assert program.stages.souffle.recomputed == {"s": "eqrel"}
@@ -174,7 +178,10 @@ def test_the_language_is_recognised() -> None:
         ('.decl a(x: number)\na(to_nmber("1")).', "did you mean `to_number`?"),
         (".decl a(x: number) chioce-domain x", "did you mean `choice-domain`?"),
         (".type T = B {}\n.decl a(x: T)\na($B).", "`$B()`"),
-        (".decl a(x: number)\n.decl b(x: number) inline no_inline\nb(x) :- x > 1.\na(x) :- a(x), b(x).", "is not grounded"),
+        (
+            ".decl a(x: number)\n.decl b(x: number) inline no_inline\nb(x) :- x > 1.\na(x) :- a(x), b(x).",
+            "is not grounded",
+        ),
         ('.pragma "inline-exclude" "b"\n.decl b(x: number) inline\nb(x) :- x > 1.', "is not grounded"),
     ],
 )

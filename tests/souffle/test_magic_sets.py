@@ -167,7 +167,9 @@ def test_qualifiers_name_the_relations() -> None:
 
 
 def test_a_demand_does_not_grow_without_end() -> None:
-    text = MAGIC + """
+    text = (
+        MAGIC
+        + """
     .decl seed(x: number)
     .input seed
     .decl ok(x: number)
@@ -179,6 +181,7 @@ def test_a_demand_does_not_grow_without_end() -> None:
     .output out
     out() :- down(0).
     """
+    )
     with compiled(text).open() as database:
         with database.transaction() as tx:
             tx.insert("seed", [(3,)])

@@ -83,7 +83,9 @@ def undominated(stratum: Stratum, orders: Orders, kinds: Sequence[str], candidat
         made = [terms.Planned(dominated, rows, (scan, other, *tests), span)]
     else:
         made = [
-            terms.Planned(dominated, rows, (scan, other, *tests, terms.Test("!=", others[place], rows[place], span)), span)
+            terms.Planned(
+                dominated, rows, (scan, other, *tests, terms.Test("!=", others[place], rows[place], span)), span
+            )
             for place in compared
         ]
     return [*made, terms.Planned(name, rows, (scan, terms.Absent(dominated, rows, span)), span)]

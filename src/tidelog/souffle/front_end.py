@@ -5,7 +5,7 @@
 | preprocess, parse | text → tree, with a span in every node |
 | expand_components | components and instances → plain declarations and clauses |
 | declare | types, relations, functors and directives by name |
-| rules_of, inlined, with_lattices, scoped | clauses → rules: one head, one conjunction, no inline relation, aggregates apart |
+| rules_of, inlined, with_lattices, scoped | clauses → rules: one head, one conjunction, no inline relation |
 | check_rule, Kinds, plan_rule | names and types right; how values are held; an order in which a rule can run |
 | magic_sets | what outputs ask for, where the program wants that → rules that derive no more |
 | strata | negation and aggregates below what reads them; strata that have to be recomputed |

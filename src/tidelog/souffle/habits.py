@@ -23,8 +23,14 @@ TYPES = {
     "str": "symbol",
     "text": "symbol",
 }
-_FUNCTORS = "as autoinc cat ord range strlen substr to_float to_number to_string to_unsigned min max".split()
-_QUALIFIERS = "brie btree btree_delete choice-domain eqrel inline magic no_inline no_magic overridable".split()
+_FUNCTORS = (
+    *("as", "autoinc", "cat", "max", "min", "ord", "range", "strlen", "substr"),
+    *("to_float", "to_number", "to_string", "to_unsigned"),
+)
+_QUALIFIERS = (
+    *("brie", "btree", "btree_delete", "choice-domain", "eqrel", "inline", "magic"),
+    *("no_inline", "no_magic", "overridable"),
+)
 _AGGREGATES = ("count", "max", "mean", "min", "sum")
 _PAIRS = {
     ("=", "="): "`=` compares: `a = b`",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from tidelog.souffle import terms
 from tidelog.souffle.constants import wrapped
@@ -101,7 +101,7 @@ def _counted(rule: terms.Planned) -> Counted | None:
     return Counted(tuple(columns), tuple(rest))
 
 
-def _is_counter(step: terms.Step) -> bool:
+def _is_counter(step: terms.Step) -> TypeGuard[terms.Bind]:
     return isinstance(step, terms.Bind) and isinstance(step.value, terms.Count) and not step.value.rounds
 
 

@@ -47,14 +47,19 @@ def check_lattices(declared: Declared, diagnostics: list[Diagnostic]) -> None:
         if name not in declared.types.kinds:
             report(Code.UNKNOWN_TYPE, f"type `{name}` is not declared", lattice, "this lattice is of it")
         if LEAST_UPPER not in operators:
-            message, help = f"the lattice `{name}<>` has no `{LEAST_UPPER}`", f"`{LEAST_UPPER} -> @join(_, _)` names a functor"
+            message, help = (
+                f"the lattice `{name}<>` has no `{LEAST_UPPER}`",
+                f"`{LEAST_UPPER} -> @join(_, _)` names a functor",
+            )
             report(Code.BAD_ATTRIBUTE, message, lattice, "rows with the same keys cannot be joined", help)
         for operator in (LEAST_UPPER, GREATEST_LOWER):
             found = operators.get(operator)
             if isinstance(found, tree.UserFunctor) and found.name not in declared.functors:
                 report(Code.UNKNOWN_FUNCTION, f"functor `@{found.name}` is not declared", found, "not known")
             elif found is not None and not isinstance(found, tree.UserFunctor):
-                report(Code.WRONG_OPERAND, f"`{operator}` is no functor of the program", found, "`@name(_, _)` is expected")
+                report(
+                    Code.WRONG_OPERAND, f"`{operator}` is no functor of the program", found, "`@name(_, _)` is expected"
+                )
     for relation in declared.relations.values():
         seen: tree.Attribute | None = None
         for each in relation.attributes:

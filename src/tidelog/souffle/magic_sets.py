@@ -190,7 +190,11 @@ class _Transforming:
         magic = self._relation(scan.relation, pattern)
         self._ask(scan.relation, pattern)
         before = rule.steps[:place]
-        if len(before) == 1 and isinstance(before[0], terms.Scan) and (before[0].relation, before[0].terms) == (magic, wanted):
+        if (
+            len(before) == 1
+            and isinstance(before[0], terms.Scan)
+            and (before[0].relation, before[0].terms) == (magic, wanted)
+        ):
             return  # asks for what is asked for
         self.made.append(terms.Planned(magic, wanted, before, scan.span))
 
@@ -222,11 +226,11 @@ class _Transforming:
             value = self._variable(term.kind)
             guard.append(value)
             bound.add(value.name)
-            names = [each.name for each in term.arguments if isinstance(each, terms.Var)] if _is_made(term) else []
-            if isinstance(term, terms.Make) and len(set(names)) == len(term.arguments) and not bound & set(names):
-                fields = tuple(each for each in term.arguments if isinstance(each, terms.Var))
+            fields = _variables(term)
+            names = {each.name for each in fields}
+            if isinstance(term, terms.Make) and len(names) == len(term.arguments) and not bound & names:
                 taken.append(terms.Unpack(value, term.branch, fields, rule.span))
-                bound |= set(names)
+                bound |= names
             else:
                 compared.append(terms.Test("=", value, term, rule.span))
         if not pattern:
@@ -268,7 +272,9 @@ class _Transforming:
             case terms.Unpack(_, _, fields, span):
                 named = {each.name: self._variable(each.kind) for each in fields if each and each.name in bound}
                 plain = tuple(named.get(each.name, each) if each else None for each in fields)
-                compared = [terms.Test("=", each, named[each.name], span) for each in fields if each and each.name in named]
+                compared = [
+                    terms.Test("=", each, named[each.name], span) for each in fields if each and each.name in named
+                ]
                 return [replace(step, fields=plain), *compared]
         return [step]
 
@@ -299,8 +305,9 @@ def _is_ready(step: terms.Step, bound: set[str], waiting: Sequence[terms.Step]) 
             return True
 
 
-def _is_made(term: terms.Term) -> bool:
-    return isinstance(term, terms.Make) and bool(term.arguments)
+def _variables(term: terms.Term) -> tuple[terms.Var, ...]:
+    """Returns the fields of a record or a branch that are variables."""
+    return tuple(each for each in term.arguments if isinstance(each, terms.Var)) if isinstance(term, terms.Make) else ()
 
 
 def _copies(step: terms.Step, known: set[str]) -> bool:

@@ -113,11 +113,13 @@ def _items(cursor: Cursor, *, inside: bool) -> list[tree.Item]:
     if token.text == "." and cursor.peek().kind in (Kind.WORD, Kind.KEYWORD):
         from tidelog.diagnostics.suggest import suggest
 
-        name = f".{cursor.peek().text}"
-        guess = suggest(name, sorted(DIRECTIVES))
+        given = f".{cursor.peek().text}"
+        guess = suggest(given, sorted(DIRECTIVES))
         span = cursor.between(token.span, cursor.peek().span)
         meant = f"did you mean `{guess}`?" if guess else None
-        cursor.fail(Code.UNEXPECTED_TOKEN, f"`{name}` is no directive", span, "a clause or a directive is expected", meant)
+        cursor.fail(
+            Code.UNEXPECTED_TOKEN, f"`{given}` is no directive", span, "a clause or a directive is expected", meant
+        )
     cursor.unexpected("a clause or a directive")
 
 

@@ -29,11 +29,16 @@ class Stratum:
     @property
     def is_closure(self) -> bool:
         """True if the stratum is an equivalence relation over pairs that come from elsewhere."""
-        return self.why == "eqrel" and not any(
-            rule.better is not None
-            or any(set(self.relations) & terms.reads(step) or _aggregates_by_functor(step) for step in rule.steps)
-            for rule in self.rules
-        ) and len(self.relations) == 1 and not self.counts
+        return (
+            self.why == "eqrel"
+            and not any(
+                rule.better is not None
+                or any(set(self.relations) & terms.reads(step) or _aggregates_by_functor(step) for step in rule.steps)
+                for rule in self.rules
+            )
+            and len(self.relations) == 1
+            and not self.counts
+        )
 
     @property
     def counts(self) -> bool:

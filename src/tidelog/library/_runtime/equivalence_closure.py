@@ -1,4 +1,4 @@
-"""A transformer that the local engine keeps up to date by itself: pairs → the equivalence relation that they generate."""
+"""A transformer that the local engine keeps up to date itself: pairs → the equivalence relation that they generate."""
 
 from __future__ import annotations
 

@@ -150,10 +150,7 @@ def _between(values: list[int], outer: dict[int, int], inner: dict[int, int]) ->
 
 def _pairs(sides: Iterator[tuple[Words, Words]] | list[tuple[Words, Words]]) -> Words:
     """Returns all pairs of a value of one side and a value of the other."""
-    made = [
-        np.column_stack([np.repeat(one, len(other)), np.tile(other, len(one))])
-        for one, other in sides
-    ]
+    made = [np.column_stack([np.repeat(one, len(other)), np.tile(other, len(one))]) for one, other in sides]
     return np.concatenate(made) if made else np.empty((0, 2), dtype=np.int64)
 
 

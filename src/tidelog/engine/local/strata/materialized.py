@@ -154,7 +154,7 @@ class TransformStratum(MaterializedStratum):
         return self.values.words_to_rows(store.columns_of(store.lines()), self.program.relations[name])
 
     def _outputs(self, transform: Transform) -> list[list[Row]]:
-        """Returns the committed rows of each output of a transformer. Raises EvaluationError if this engine has not all."""
+        """Returns the committed rows of each output of a transformer. Raises EvaluationError if some are elsewhere."""
         heads: dict[int, str] = {}
         for stratum in self.program.strata:
             for rule in stratum.rules:
@@ -166,6 +166,6 @@ class TransformStratum(MaterializedStratum):
                 f"`{transform.name}` keeps rows of {transform.outputs} relations, and they are in different tasks; "
                 "the last commit is intact",
                 code=Code.NOT_YET,
-                help="`engine=\"local\"` has them in one place",
+                help='`engine="local"` has them in one place',
             )
         return [self._committed(heads[place]) for place in sorted(heads)]
