@@ -20,6 +20,7 @@ MAPS = {
     "tidelog": "The map",
     "tidelog.engine.local": "Rooms of the local engine",
     "tidelog.engine.spark": "Rooms of the Spark engine",
+    "tidelog.souffle": "Rooms of Soufflé's language",
 }
 
 

@@ -123,7 +123,7 @@ def compile_program(source: Source, search_path: SearchPath = (), options: Optio
 
 
 def _compile_souffle(source: Source, search_path: SearchPath, options: Options) -> CompiledProgram:
-    from tidelog.souffle.evaluate_stratum import RecomputedStratum
+    from tidelog.souffle.evaluate.evaluate_stratum import RecomputedStratum
 
     program = _read_souffle(source, search_path, options)
     for transformer in program.transformers.values():

@@ -14,7 +14,7 @@ from tidelog.cli.main import tidelog as command
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
 from tidelog.souffle.dialect import SOUFFLE, TIDELOG, dialect_of
-from tidelog.souffle.format import format_souffle
+from tidelog.souffle.text.format import format_souffle
 
 REACH = """
 .decl edge(a: number, b: number)

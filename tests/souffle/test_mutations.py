@@ -11,7 +11,7 @@ from tidelog.compile_program import check_source
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.spans import Source
 from tidelog.rules.lower.program import Options
-from tidelog.souffle.lex import lex
+from tidelog.souffle.text.lex import lex
 
 _PIECES = ("(", ")", "[", "]", "{", "}", ":-", ".", ",", ";", "!", "=", "_", "nil", "x", "1", '"s"', "count :", "$A(")
 

@@ -33,7 +33,7 @@ def fmt(context: click.Context, programs: tuple[Path, ...], only_check: bool, to
       tidelog fmt - < reach.dl
     """
     from tidelog.souffle.dialect import SOUFFLE, dialect_of
-    from tidelog.souffle.format import format_souffle
+    from tidelog.souffle.text.format import format_souffle
     from tidelog.syntax.format import format_program
 
     if only_check and to_stdout:

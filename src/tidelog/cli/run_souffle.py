@@ -11,12 +11,12 @@ from tidelog.database.database import Database
 from tidelog.database.program.program import Program
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.souffle import tree
+from tidelog.souffle.files.read_facts import read_facts
+from tidelog.souffle.files.value_text import ValueText
+from tidelog.souffle.files.write_results import write_results
 from tidelog.souffle.front_end import SouffleProgram
-from tidelog.souffle.lower_program import LOADED
-from tidelog.souffle.read_facts import read_facts
-from tidelog.souffle.value_text import ValueText
-from tidelog.souffle.write_results import write_results
+from tidelog.souffle.lower.lower_program import LOADED
+from tidelog.souffle.text import tree
 
 _STANDARD_OUTPUT = "-"
 

@@ -21,22 +21,22 @@ from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Source
 from tidelog.library._runtime.equivalence_closure import EquivalenceClosure
-from tidelog.souffle import terms
-from tidelog.souffle.check_rule import check_rule
-from tidelog.souffle.declared import Declared, declare
-from tidelog.souffle.evaluate_stratum import RecomputedStratum
-from tidelog.souffle.expand_components import expand_components
-from tidelog.souffle.inline import Inlining
-from tidelog.souffle.kinds import Kinds
-from tidelog.souffle.lattices import check_lattices, with_lattices
-from tidelog.souffle.lower_program import Lowered, lower_program
-from tidelog.souffle.magic_sets import magic_sets
-from tidelog.souffle.normal_form import Rule, rules_of
-from tidelog.souffle.parse import in_order, parse
-from tidelog.souffle.plan_rule import plan_rule
-from tidelog.souffle.preprocess import SearchPath
-from tidelog.souffle.scope import scoped
-from tidelog.souffle.strata import strata
+from tidelog.souffle.check.check_rule import check_rule
+from tidelog.souffle.check.declared import Declared, declare
+from tidelog.souffle.check.expand_components import expand_components
+from tidelog.souffle.check.inline import Inlining
+from tidelog.souffle.check.kinds import Kinds
+from tidelog.souffle.check.lattices import check_lattices, with_lattices
+from tidelog.souffle.check.normal_form import Rule, rules_of
+from tidelog.souffle.check.scope import scoped
+from tidelog.souffle.evaluate.evaluate_stratum import RecomputedStratum
+from tidelog.souffle.lower.lower_program import Lowered, lower_program
+from tidelog.souffle.plan import terms
+from tidelog.souffle.plan.magic_sets import magic_sets
+from tidelog.souffle.plan.plan_rule import plan_rule
+from tidelog.souffle.plan.strata import strata
+from tidelog.souffle.text.parse import in_order, parse
+from tidelog.souffle.text.preprocess import SearchPath
 from tidelog.syntax import ast
 
 WORD_BITS = 32

@@ -9,17 +9,18 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Source, Span
-from tidelog.souffle import terms, tree
-from tidelog.souffle.check_rule import check_body, check_rule
+from tidelog.souffle.check.check_rule import check_body, check_rule
+from tidelog.souffle.check.kinds import Kinds
+from tidelog.souffle.check.lattices import with_lattices
+from tidelog.souffle.check.normal_form import Rule, conjunctions, rules_of
+from tidelog.souffle.check.scope import scoped
 from tidelog.souffle.front_end import SouffleProgram
-from tidelog.souffle.kinds import Kinds
-from tidelog.souffle.lattices import with_lattices
-from tidelog.souffle.lower import RuleLowering
-from tidelog.souffle.lower_terms import TermLowering
-from tidelog.souffle.normal_form import Rule, conjunctions, rules_of
-from tidelog.souffle.parse import in_order, parse, parse_body
-from tidelog.souffle.plan_rule import plan_rule
-from tidelog.souffle.scope import scoped
+from tidelog.souffle.lower.lower_rules import RuleLowering
+from tidelog.souffle.lower.lower_terms import TermLowering
+from tidelog.souffle.plan import terms
+from tidelog.souffle.plan.plan_rule import plan_rule
+from tidelog.souffle.text import tree
+from tidelog.souffle.text.parse import in_order, parse, parse_body
 from tidelog.syntax import ast
 from tidelog.syntax.parse_query import ParsedQuery
 

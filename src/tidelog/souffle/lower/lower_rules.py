@@ -1,0 +1,278 @@
+"""Planned rules and declarations of Soufflé's language → Tidelog's syntax tree, which `check` takes from there.
+
+    .decl edge(a: symbol, b: symbol)          relation edge(a: string, b: string)
+    .decl n(c: number)                        relation n(c: signed<32>)
+    n(c) :- c = count : { edge(_, _) }.       n.count.1(c) :- edge(a, b), var k = count() by (), var c = k as signed<32>
+                                              n(c) :- n.count.1(c)
+
+An aggregate is a relation of its own: the keys that it shares with its surroundings, and the value. Where its body does
+not bind a key, one more relation has the keys that are asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from zlib import crc32
+
+from tidelog.diagnostics.spans import Span
+from tidelog.souffle.lower.lower_terms import TermLowering, again, cast_integer
+from tidelog.souffle.lower.open_records import Opened, open_records
+from tidelog.souffle.plan import terms
+from tidelog.syntax import ast
+
+_HALF = 32
+_FOUND = "?found"
+
+
+class RuleLowering:
+    """Collects the `items` of Tidelog's program; `columns` are names and kinds of each declared relation's columns."""
+
+    def __init__(self, lowering: TermLowering, columns: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+        self._terms = lowering
+        self._columns = columns
+        self.items: list[ast.Item] = []
+        self._count = 0
+        self._opened: set[str] = set()
+        self._made: set[str] = set()
+
+    def relation(self, name: str, columns: Sequence[tuple[str, str]], role: str, span: Span) -> None:
+        """Declares a relation; its columns are names and kinds."""
+        made = tuple(
+            ast.Column(ast.Name(column, span=again(span)), self._terms.names.type(kind, again(span)), span=again(span))
+            for column, kind in columns
+        )
+        self.items.append(ast.RelationDeclaration(role, ast.Name(name, span=span), made, span=span))
+
+    def rule(self, rule: terms.Planned) -> None:
+        """Adds a rule. Variables and relations that are made for it depend on nothing but the rule."""
+        self._count = 0
+        steps, opened = open_records(rule.steps)
+        for each in opened:
+            self._open(each, rule.span)
+        self._rule(rule.head, rule.terms, steps, rule.span)
+
+    def _open(self, opened: Opened, span: Span) -> None:
+        """Declares a relation with a column taken apart, once, and the rule that derives it."""
+        if opened.name in self._opened:
+            return
+        self._opened.add(opened.name)
+        columns = self._columns[opened.relation]
+        kind = columns[opened.place][1]
+        kinds = self._terms.names.fields[kind, opened.branch]
+        parts = [(f"part{place}", each) for place, each in enumerate(kinds)]
+        self.relation(opened.name, [*columns, *parts], "", span)
+        whole = tuple(terms.Var(f"c{place}", each) for place, (_, each) in enumerate(columns))
+        fields = tuple(terms.Var(name, each) for name, each in parts)
+        steps = (
+            terms.Scan(opened.relation, whole, span),
+            terms.Unpack(whole[opened.place], opened.branch, fields, span),
+        )
+        self._rule(opened.name, (*whole, *fields), steps, span)
+
+    def _rule(self, head: str, wanted: Sequence[terms.Term], steps: Sequence[terms.Step], span: Span) -> None:
+        for body in self._bodies(steps, head):
+            after: list[ast.Literal] = []
+            arguments = []
+            for term in wanted:
+                if isinstance(term, terms.Var | terms.Const):
+                    arguments.append(self._terms.expression(term, span))
+                else:
+                    value = self._fresh(term.kind)
+                    after.append(self._assigned(value, term, span))
+                    arguments.append(self._terms.expression(value, span))
+            atom = self._atom(head, arguments, span)
+            self.items.append(ast.Rule((atom,), (*body, *after), span=span))
+
+    def body(self, steps: Sequence[terms.Step]) -> tuple[ast.Literal, ...]:
+        """Returns the literals of a body without aggregates."""
+        (found,) = self._bodies(steps, "")
+        return tuple(found)
+
+    def copy(self, head: str, source: str, kinds: Sequence[str], span: Span) -> None:
+        """Adds a rule that copies one relation into another."""
+        columns = tuple(terms.Var(f"c{place}", kind) for place, kind in enumerate(kinds))
+        self._rule(head, columns, (terms.Scan(source, columns, span),), span)
+
+    # Bodies
+
+    def _bodies(self, steps: Sequence[terms.Step], head: str) -> list[list[ast.Literal]]:
+        """Returns the literals of a body; several where a sum or count may be that of nothing."""
+        bodies: list[list[ast.Literal]] = [[]]
+        for place, step in enumerate(steps):
+            if isinstance(step, terms.Fold):
+                bodies = self._fold(step, steps[:place], bodies, head)
+            else:
+                for body in bodies:
+                    body += self._literals(step)
+        return bodies
+
+    def _literals(self, step: terms.Step) -> list[ast.Literal]:
+        span = again(step.span)
+        match step:
+            case terms.Scan(relation, columns):
+                arguments = [self._column(each, step.span) for each in columns]
+                return [ast.Positive(self._atom(relation, arguments, step.span), span=span)]
+            case terms.Absent():
+                return self._absent(step)
+            case terms.Bind(variable, value):
+                return [self._assigned(variable, value, step.span)]
+            case terms.Test():
+                return [ast.Condition(self._terms.condition(step), span=span)]
+            case terms.Truth(value):
+                return [ast.Condition(ast.Boolean(value, span=span), span=span)]
+            case terms.Unpack():
+                return [self._taken_apart(step)]
+            case terms.Each(variable, bounds):
+                given = tuple(self._terms.expression(each, step.span) for each in bounds)
+                name = "numbers" if len(given) == 2 else "numbers_by"
+                found = self._terms.call(name, given, step.span)
+                declared = ast.VariableDeclaration(ast.Name(variable.name, span=again(step.span)), span=span)
+                return [ast.FlatMap(declared, found, span=again(step.span))]
+            case terms.Fold():
+                raise AssertionError("see `_fold`")
+
+    def _absent(self, step: terms.Absent) -> list[ast.Literal]:
+        before: list[ast.Literal] = []
+        arguments: list[ast.Expression] = []
+        for each in step.terms:
+            if each is None or isinstance(each, terms.Var | terms.Const):
+                arguments.append(self._column(each, step.span))
+            else:
+                value = self._fresh(each.kind)
+                before.append(self._assigned(value, each, step.span))
+                arguments.append(self._terms.expression(value, step.span))
+        atom = self._atom(step.relation, arguments, step.span)
+        return [*before, ast.Negative(atom, span=again(step.span))]
+
+    def _taken_apart(self, step: terms.Unpack) -> ast.Literal:
+        name = self._terms.names.constructors[step.value.kind, step.branch]
+        fields: list[ast.Argument] = []
+        for each in step.fields:
+            span = again(step.span)
+            inner: ast.Expression = ast.Wildcard(span=span)
+            if each is not None:
+                inner = ast.VariableDeclaration(ast.Name(each.name, span=span), span=span)
+            fields.append(ast.Argument(None, inner, span=again(step.span)))
+        pattern = ast.Struct(ast.Name(name, span=again(step.span)), tuple(fields), span=again(step.span))
+        return ast.Destructuring(pattern, self._terms.expression(step.value, step.span), span=again(step.span))
+
+    def _column(self, term: terms.Term | None, span: Span) -> ast.Expression:
+        return ast.Wildcard(span=again(span)) if term is None else self._terms.expression(term, span)
+
+    def _atom(self, relation: str, arguments: Sequence[ast.Expression], span: Span) -> ast.Atom:
+        made = tuple(ast.Argument(None, each, span=again(span)) for each in arguments)
+        return ast.Atom(ast.Name(relation, span=again(span)), made, span=again(span))
+
+    def _assigned(self, variable: terms.Var, value: terms.Term, span: Span) -> ast.Literal:
+        return self._set(variable, self._terms.expression(value, span), span)
+
+    def _set(self, variable: terms.Var, value: ast.Expression, span: Span) -> ast.Literal:
+        annotation = self._terms.names.type(variable.kind, again(span))
+        return ast.Assignment(ast.Name(variable.name, span=again(span)), annotation, value, span=again(span))
+
+    def _fresh(self, kind: str) -> terms.Var:
+        self._count += 1
+        return terms.Var(f"?v{self._count}", kind)
+
+    # Aggregates
+
+    def _fold(
+        self, step: terms.Fold, before: Sequence[terms.Step], bodies: list[list[ast.Literal]], head: str
+    ) -> list[list[ast.Literal]]:
+        mark = _mark(step)
+        name = f"{head}.{step.function}.{mark}"
+        keys = [(f"k{place}", key.kind) for place, key in enumerate(step.keys)]
+        inner: Sequence[terms.Step]
+        if step.free is not None:
+            inner = step.free
+        else:
+            mark = _mark((*before, step))
+            name = f"{head}.{step.function}.{mark}"
+            asked = f"{head}.keys.{mark}"
+            if asked not in self._made:
+                self.relation(asked, keys, "", step.span)
+                self._rule(asked, step.keys, before, step.span)
+            inner = (terms.Scan(asked, step.keys, step.span), *step.steps)
+            self._made.add(asked)
+        if name not in self._made:
+            self._made.add(name)
+            self.relation(name, [*keys, ("value", step.variable.kind)], "", step.span)
+            self._aggregated(name, step, inner)
+        made: list[list[ast.Literal]] = []
+        has_default = step.function in ("count", "sum") and step.keys
+        for body in bodies:
+            found = terms.Scan(name, (*step.keys, step.variable), step.span)
+            made.append([*body, *self._literals(found)])
+            if has_default:
+                absent = terms.Absent(name, (*step.keys, None), step.span)
+                zero = terms.Bind(step.variable, terms.Const(0, step.variable.kind), step.span)
+                made.append([*body, *self._literals(absent), *self._literals(zero)])
+        return made
+
+    def _aggregated(self, name: str, step: terms.Fold, inner: Sequence[terms.Step]) -> None:
+        """Adds the rule that aggregates a body by the keys."""
+        span, kind = step.span, step.variable.kind
+        value = self._fresh(kind)
+        bodies = self._bodies(inner, name)
+        if len(bodies) > 1:
+            bodies = [self._gathered(name, bodies, inner, span)]
+        for body in bodies:
+            function, target, result = self._target(step, kind)
+            call = ast.Call(ast.Variable(function, span=again(span)), target, span=again(span))
+            here = again(span)
+            found = ast.VariableDeclaration(ast.Name(_FOUND, span=here), span=here)
+            keys = tuple(ast.Variable(key.name, span=again(span)) for key in step.keys)
+            aggregated = ast.RowAggregates(found, call, keys, span=again(span))
+            head = self._atom(name, [self._terms.expression(key, span) for key in (*step.keys, value)], span)
+            self.items.append(ast.Rule((head,), (*body, aggregated, self._set(value, result, span)), span=span))
+
+    def _gathered(
+        self, name: str, bodies: list[list[ast.Literal]], steps: Sequence[terms.Step], span: Span
+    ) -> list[ast.Literal]:
+        """Returns a body that reads all instances of several bodies, which are put into one relation first."""
+        columns = tuple(terms.bound_by(steps))
+        rows = f"{name}.rows"
+        kinds = [(f"c{place}", each.kind) for place, each in enumerate(columns)]
+        self.relation(rows, kinds, "", span)
+        for body in bodies:
+            head = self._atom(rows, [self._terms.expression(each, span) for each in columns], span)
+            self.items.append(ast.Rule((head,), tuple(body), span=span))
+        return self._literals(terms.Scan(rows, columns, span))
+
+    def _target(self, step: terms.Fold, kind: str) -> tuple[str, tuple[ast.Expression, ...], ast.Expression]:
+        """Returns the aggregate of Tidelog, what it is of, and what is made of its result."""
+        span, names = step.span, self._terms.names
+        own = names.type(kind, again(span))
+        found: ast.Expression = ast.Variable(_FOUND, span=again(span))
+        if step.function == "count":
+            if kind == "float":
+                return "count", (), ast.Cast(found, own, span=again(span))
+            return "count", (), cast_integer(found, ("bit", 64), names.family(kind), span)
+        assert step.target is not None
+        target = self._terms.expression(step.target, span)
+        match step.function:
+            case "sum" if kind == "float":
+                double = ast.Cast(target, _double(span), span=again(span))
+                return "sum", (double,), ast.Cast(found, own, span=again(span))
+            case "sum" if names.bits == _HALF:
+                wide = cast_integer(target, names.family(kind), ("signed", 64), span)
+                return "sum", (wide,), cast_integer(found, ("signed", 64), names.family(kind), span)
+            case "sum":
+                big = ast.Cast(target, ast.NamedType("bigint", span=again(span)), span=again(span))
+                signed = ast.Cast(found, ast.SizedType("signed", names.bits, span=again(span)), span=again(span))
+                return "sum", (big,), cast_integer(signed, ("signed", names.bits), names.family(kind), span)
+            case "mean":
+                return "avg", (target,), ast.Cast(found, own, span=again(span))
+            case _:
+                return step.function, (target,), found
+
+
+def _mark(steps: object) -> str:
+    """Returns a few letters that depend on what steps say, and not on where they stand."""
+    text = re.sub(r"span=Span\([^)]*\)", "", repr(steps))
+    return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def _double(span: Span) -> ast.Type:
+    return ast.NamedType("double", span=again(span))
