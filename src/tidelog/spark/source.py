@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamWriter
 from pyspark.sql.types import StructType
 
-from tidelog.spark.options import ReadOptions
+from tidelog.spark.options import ReadOptions, WriteOptions
 from tidelog.spark.relation_reader import RelationReader
+from tidelog.spark.staging_writer import StagingWriter
 from tidelog.spark.stored_relation import StoredRelation
 
 
@@ -28,6 +29,13 @@ class TidelogSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         return RelationReader(self._relation())
 
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        options = WriteOptions.of(self._given)
+        return StagingWriter(StoredRelation.find(options.target), options, schema)
+
     def _relation(self) -> StoredRelation:
-        options: Any = self.options
-        return StoredRelation.find(ReadOptions.of(options))
+        return StoredRelation.find(ReadOptions.of(self._given))
+
+    @property
+    def _given(self) -> Any:
+        return self.options
