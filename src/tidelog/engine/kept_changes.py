@@ -1,7 +1,7 @@
 """Kept changes: the changes of the last epochs of a durable database, for readers that follow it epoch by epoch.
 
-`keep_changes=100` keeps those of the last 100 epochs, `keep_changes="7 days"` those of the last days. They are stored in
-the same step as their epoch, and removed by later commits. The kept epochs are always the last ones, without a gap.
+`keep_changes=100` keeps those of the last 100 epochs, `keep_changes="7 days"` those of the last days. They are stored
+in the same step as their epoch, and removed by later commits. The kept epochs are always the last ones, without a gap.
 """
 
 from __future__ import annotations

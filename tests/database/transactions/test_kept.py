@@ -174,9 +174,7 @@ def test_the_setting_stays_until_another_one_is_given(engine: str, tmp_path: Pat
     "wrong", [-1, 1.5, True, "7", "soon", "0 days", "1.5 epochs", timedelta(0), timedelta(-1), ["7 days"], 1 << 60]
 )
 def test_a_wrong_setting_is_an_error(wrong: Any, tmp_path: Path) -> None:
-    with pytest.raises(
-        tidelog.UsageError, match="`keep_changes` is .*; it must be a number of epochs, or a time"
-    ) as raised:
+    with pytest.raises(tidelog.UsageError, match="it must be a number of epochs, or a time") as raised:
         tidelog.compile(REACH).open(path=tmp_path, keep_changes=wrong)
     assert raised.value.code == "E814"
 

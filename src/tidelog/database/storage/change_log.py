@@ -1,8 +1,8 @@
 """The changes of the last epochs of a local database: rows of its journal, written in the step that commits an epoch.
 
-A row is a part of an epoch's changes, in the form of the journal's entries (`journal_entry`). The epochs are those up to
-the last one, without a gap: where an earlier version of Tidelog committed epochs meanwhile, everything is dropped at the
-next opening, and readers get a clear error instead of a gap.
+A row is a part of an epoch's changes, in the form of the journal's entries (`journal_entry`). The epochs are those up
+to the last one, without a gap: where an earlier version of Tidelog committed epochs meanwhile, everything is dropped at
+the next opening, and readers get a clear error instead of a gap.
 """
 
 from __future__ import annotations

@@ -82,7 +82,8 @@ KEEP_EPOCHS = 8
 @dataclass(frozen=True, slots=True)
 class Access:
     """The way a state is opened: for reading or writing, the action on close (it releases the writer's lock), and
-    whether a commit is on the disk before it counts. `keep_changes` replaces the stored setting. `check_form` raises if another engine has the directory now."""
+    whether a commit is on the disk before it counts. `keep_changes` replaces the stored setting. `check_form` raises if
+    another engine has the directory now."""
 
     is_read_only: bool = False
     release: Callable[[], object] | None = None

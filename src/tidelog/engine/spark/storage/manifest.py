@@ -39,8 +39,8 @@ class Manifest:
     """The visible state. Manifests are numbered (`version`); an epoch has one or, where only marks were set, several.
 
     `retired` has files that are no longer part of the state, by the last epoch that needed them: readers may still.
-    `waiting` has for each delayed relation its changes in the epochs to come (`delays`). `kept` says which epochs have a
-    list of their changes (`change_lists`); earlier versions of Tidelog did not write it.
+    `waiting` has for each delayed relation its changes in the epochs to come (`delays`). `kept` says which epochs have
+    a list of their changes (`change_lists`); earlier versions of Tidelog did not write it.
     """
 
     version: int
