@@ -57,7 +57,7 @@ class Published:
         """Makes this the manifest in force; sets its number, its retired files and the epochs of kept changes.
 
         `changes` are files with the changes of the epoch, `held` those that may still be read, and `outputs` the
-        changes of output relations, to be kept if the manifest says so; None if there is no new epoch. Raises UsageError
+        changes of output relations, to be kept if the manifest says so; None without a new epoch. Raises UsageError
         if another process has published meanwhile, TransactionError if it cannot be written; then nothing has happened.
         """
         old, held = self.manifest, frozenset(held)
