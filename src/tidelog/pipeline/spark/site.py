@@ -126,7 +126,8 @@ class SparkSite:
             if any(rule.head.relation == name for rule in self._rules.rules):
                 with self.database._locked.engine() as engine:
                     return {row for row, _ in engine.facts(name)}.intersection(rows)
-            return self.old_rows(name, [column.name for column in feed.relation.columns], rows)
+            found = self.old_rows(name, [column.name for column in feed.relation.columns], rows)
+            return [row for row in rows if found.get(row)]
 
         return feed.take(tx, changes, present, bad)
 
