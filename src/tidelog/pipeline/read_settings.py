@@ -26,13 +26,14 @@ from tidelog.pipeline.addresses import on_this_machine, resolve
 from tidelog.pipeline.settings import (
     FILE_FORMATS,
     FILES_PER_BATCH,
-    NULL_OPTION,
+    LOCAL_OPTIONS,
     Feed,
     Output,
     Place,
     Settings,
     Table,
 )
+from tidelog.pipeline.sources.formats import POSITIONED
 from tidelog.pipeline.toml_spans import Name, TomlSpans, toml_spans
 
 ENGINES = ("local", "spark")
@@ -40,7 +41,6 @@ OPERATIONS = "op"
 _MODES = ("changes", "snapshot")
 _ENVELOPES = ("debezium",)
 _FLAT = ("csv", "tsv", "facts")
-_LOCAL_OPTIONS = ("header", "sep", NULL_OPTION, FILES_PER_BATCH)
 _WITHOUT_PATH = re.compile(r"(?!(csv|json|jsonl|parquet|tsv|facts|orc|text|avro|xml)$)")
 _AT = re.compile(r"\(at line (\d+), column (\d+)\)|\(at end of document\)")
 
@@ -173,13 +173,41 @@ class _Reader:
     def _place(self, name: Name, table: Mapping[str, Any], *, needs_path: bool = False) -> Place:
         format_ = self._text(name, table, "format", needed='format = "csv"')
         is_local = self._engine == "local"
+        if format_ in POSITIONED and name[0] in ("inputs", "changes", "outputs"):
+            return self._positioned_place(name, table, format_)
         if is_local and format_ and format_ not in FILE_FORMATS:
-            self._bad_value(name, "format", f"the local engine has no format `{format_}`", format_, FILE_FORMATS)
+            known = (*FILE_FORMATS, *POSITIONED)
+            self._bad_value(name, "format", f"the local engine has no format `{format_}`", format_, known)
         needs_path = needs_path or is_local or not _WITHOUT_PATH.match(format_)
         path = self._text(name, table, "path", needed='path = "folder"' if needs_path else None)
         self._refuse_elsewhere(name, "path", path)
         resolved = resolve(path, self._folder) if path else None
         return Place(format_, resolved, path, self._options(name, table))
+
+    def _positioned_place(self, name: Name, table: Mapping[str, Any], format_: str) -> Place:
+        """Returns the place of a source with positions: its format has options of its own on both engines."""
+        known = POSITIONED[format_]
+        path = self._text(name, table, "path", needed='path = "folder"' if known.has_path else None)
+        if path and not known.has_path:
+            message = f"the format `{format_}` has no path"
+            self._report(Code.UNKNOWN_SETTING, message, self._spans.of_name((*name, "path")), "unknown")
+        found = table.get("options", {})
+        options = {}
+        for option, value in found.items() if isinstance(found, Mapping) else ():
+            where = (*name, "options")
+            if not isinstance(value, str | bool | int | float):
+                self._bad_type((*where, option), "text, a number or a Boolean", value)
+            elif not known.has_option(option):
+                message = f"the format `{format_}` has no option `{option}`"
+                self._bad_value(where, option, message, option, known.options)
+            else:
+                options[option] = str(value).lower() if isinstance(value, bool) else str(value)
+        if not isinstance(found, Mapping):
+            self._bad_type((*name, "options"), "a table such as `{header = true}`", found)
+        for option, example in known.needed.items():
+            if option not in options:
+                self._missing((*name, "options"), option, f"the format `{format_}` needs it", example)
+        return Place(format_, resolve(path, self._folder) if path else None, path, options)
 
     def _options(self, name: Name, table: Mapping[str, Any]) -> Mapping[str, str]:
         found = table.get("options", {})
@@ -190,9 +218,9 @@ class _Reader:
         for option, value in found.items():
             if not isinstance(value, str | bool | int | float):
                 self._bad_type((*name, "options", option), "text, a number or a Boolean", value)
-            elif self._engine == "local" and option not in _LOCAL_OPTIONS:
+            elif self._engine == "local" and option not in LOCAL_OPTIONS:
                 self._bad_value(
-                    (*name, "options"), option, f"the local engine has no option `{option}`", option, _LOCAL_OPTIONS
+                    (*name, "options"), option, f"the local engine has no option `{option}`", option, LOCAL_OPTIONS
                 )
             elif self._engine == "local" and option == "sep" and (len(str(value)) != 1 or str(value) in '"\r\n'):
                 self._bad_type((*name, "options", option), "one character that is no quote and no line end", value)

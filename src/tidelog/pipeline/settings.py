@@ -19,6 +19,9 @@ FILES_PER_BATCH = "maxFilesPerTrigger"
 NULL_OPTION = "nullValue"
 """The cell of a text file that is null in a column of an `Option`; Spark's name for it."""
 
+LOCAL_OPTIONS = ("header", "sep", NULL_OPTION, FILES_PER_BATCH)
+"""The options of files on the local engine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -28,6 +31,11 @@ class Place:
     path: str | None = None
     written: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The place in messages: its path, or the table or topic in its options."""
+        return self.written or self.options.get("table") or self.options.get("topic") or self.format
 
     @property
     def folder(self) -> Path:

@@ -2,6 +2,7 @@
 
     manifest-000000000007.json     the list of files that count; the highest number is in force (`publish`)
     epoch-5/Reach.base.….parquet   files of the state and of changes, in a folder for each epoch
+    changes-000000000007.json      the files of the kept changes of an epoch (`change_lists`)
 
 Files are written once, under names never used again. Names are relative to the directory; `state_files` gives them a
 meaning. Tasks, and the driver for small changes, read and write them with pyarrow; Spark itself reads DataFrames. So
@@ -35,6 +36,7 @@ from tidelog.engine.storage_errors import damaged, missing_file
 
 _MANIFEST = re.compile(r"manifest-(\d{12})\.json")
 _EPOCH = re.compile(r"epoch-(\d+)")
+_LIST = re.compile(r"changes-(\d{12})\.json")
 _DRAFT = "draft."
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # two letters at least: `C:/` is a disk
 # Hadoop's names of schemes, which Spark needs, and pyarrow's names of the same stores.
@@ -158,7 +160,7 @@ class StateDirectory:
 
     def foreign_names(self) -> list[str]:
         """Returns the names in the directory that are not ours."""
-        ours = (_MANIFEST, _EPOCH, re.compile(rf"{_DRAFT}.*|lock|form"))
+        ours = (_MANIFEST, _EPOCH, _LIST, re.compile(rf"{_DRAFT}.*|lock|form"))
         return sorted(name for name in self.names() if not any(each.fullmatch(name) for each in ours))
 
     def names(self) -> list[str]:
@@ -173,8 +175,32 @@ class StateDirectory:
 
     def publish(self, version: int, manifest: str, *, reaches_disk: bool = False) -> None:
         """Writes the manifest of this number, in one step. Raises OSError if that fails."""
+        self._publish(_manifest_name(version), manifest, reaches_disk=reaches_disk)
+
+    def read_list(self, epoch: int) -> str:
+        """Reads the list of the kept changes of an epoch. Raises FileNotFoundError if there is none."""
+        with self.opened[0].open_input_stream(self._path(_list_name(epoch))) as stream:
+            return bytes(stream.read()).decode(errors="replace")
+
+    def write_list(self, epoch: int, text: str, *, reaches_disk: bool) -> None:
+        """Writes the list of the kept changes of an epoch, over that of an earlier attempt."""
+        self.remove_list(epoch)
+        self._publish(_list_name(epoch), text, reaches_disk=reaches_disk)
+
+    def remove_list(self, epoch: int) -> None:
+        self._delete(self._path(_list_name(epoch)))
+
+    def sweep_lists(self, keep: Iterable[int]) -> None:
+        """Deletes all lists of kept changes but those of some epochs."""
+        kept = set(keep)
+        for name in self.names():
+            found = _LIST.fullmatch(name)
+            if found is not None and int(found[1]) not in kept:
+                self._delete(self._path(name))
+
+    def _publish(self, name: str, manifest: str, *, reaches_disk: bool) -> None:
         filesystem = self.opened[0]
-        path = self._path(_manifest_name(version))
+        path = self._path(name)
         if isinstance(filesystem, _OBJECT_STORES):  # there a file appears when it is whole, and a move is a copy
             self._write_text(path, manifest)
             return
@@ -262,6 +288,10 @@ def is_address(text: str) -> bool:
 
 def _manifest_name(version: int) -> str:
     return f"manifest-{version:012}.json"
+
+
+def _list_name(epoch: int) -> str:
+    return f"changes-{epoch:012}.json"
 
 
 def _sync(path: str | Path) -> None:
