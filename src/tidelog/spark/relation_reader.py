@@ -16,8 +16,9 @@ _ROWS_AT_ONCE = 65_536
 class RelationReader(DataSourceReader):
     """Reads one relation. Filters that compare a column with one value become a look-up; Spark applies the others."""
 
-    def __init__(self, relation: StoredRelation) -> None:
+    def __init__(self, relation: StoredRelation, epoch: int | None = None) -> None:
         self._relation = relation
+        self._epoch = epoch
         self._key: dict[str, Any] = {}
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 (PySpark's name)
@@ -26,7 +27,7 @@ class RelationReader(DataSourceReader):
                 yield each
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(part) for part in self._relation.parts()]
+        return [InputPartition(part) for part in self._relation.parts(self._epoch)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         part = partition.value

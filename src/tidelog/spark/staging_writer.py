@@ -58,7 +58,7 @@ class StagingWriter(DataSourceStreamArrowWriter):
         )
 
     def _feed(self) -> StagedFeed:
-        return StagedFeed(StateDirectory(self._relation.options.path), self._feed_name)
+        return StagedFeed(StateDirectory(self._relation.target.path), self._feed_name)
 
     def _checked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns the batch. Raises DataError for a row that does not fit the relation."""
