@@ -77,7 +77,7 @@ def test_a_column_tells_the_operation(session: Any, tmp_path: Path) -> None:
         assert db.relation("Edge").rows() == [("a", "c"), ("a", "d")]
         write(feed, 2, [{"src": "a", "dst": "b", "_op": "upsert"}])
         stage(session, place, feed, "src string, dst string, _op string")
-        with pytest.raises(tidelog.DataError, match="the operation `upsert`|'upsert'|\"upsert\""):
+        with pytest.raises(tidelog.DataError, match="upsert"):
             tidelog.spark.take(db)
         assert db.relation("Edge").rows() == [("a", "c"), ("a", "d")]
 
@@ -102,7 +102,7 @@ def test_a_row_that_does_not_fit_fails_the_query(session: Any, tmp_path: Path) -
     place, feed = tmp_path / "db", tmp_path / "feed"
     with PROGRAM.open(path=place) as db:
         write(feed, 1, [{"name": "a", "load": 300}])
-        with pytest.raises(Exception, match="not a `u8`|u8"):
+        with pytest.raises(Exception, match="u8"):
             stage(session, place, feed, "name string, load int", "Host")
         assert tidelog.spark.take(db) == 0
 

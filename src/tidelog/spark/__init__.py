@@ -2,7 +2,10 @@
 
     import tidelog.spark
     tidelog.spark.register(spark)
-    spark.read.format("tidelog").option("path", "reach-db").option("relation", "Reach").load()
+    spark.read.format("tidelog").option("relation", "Reach").load("reach-db")
+    spark.readStream.format("tidelog").option("relation", "Reach").option("changes", "true").load("reach-db")
+    rows.writeStream.format("tidelog").option("relation", "Edge").option("checkpointLocation", "c").start("reach-db")
+    tidelog.spark.take(db)            # in the process that owns the database: commits what the last line has staged
 
 The rows are read where Spark's tasks run: by PyArrow from the files of a database of the Spark engine, or by a reader
 of a database of the local engine, which the tasks must reach. None passes through the driver.
@@ -10,9 +13,12 @@ of a database of the local engine, which the tasks must reach. None passes throu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from tidelog.database.database import Database
+
+__all__ = ["register", "take"]
 
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
@@ -29,3 +35,15 @@ def register(spark: Any) -> None:
 
     spark.conf.set(_PUSHDOWN, "true")
     spark.dataSource.register(TidelogSource)
+
+
+def take(database: Database) -> int:
+    """Commits the batches that streaming queries have staged in the directory of a durable database, each as one
+    transaction and once; returns their number.
+
+    Raises the errors of `Transaction.insert` for a batch whose rows do not fit. That batch and the later ones of its
+    query stay staged.
+    """
+    from tidelog.spark.staging import take
+
+    return take(database)

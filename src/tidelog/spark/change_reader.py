@@ -1,7 +1,7 @@
 """Reads of changes in the format `tidelog`: kept epochs → rows with change columns, as a batch or as a stream.
 
-The offset of a stream is the last epoch that it has read, so a query that goes on from its checkpoint reads every change
-once. One task reads an interval of epochs from the changes that the database keeps (`keep_changes`).
+The offset of a stream is the last epoch that it has read, so a query that goes on from its checkpoint reads every
+change once. One task reads an interval of epochs from the changes that the database keeps (`keep_changes`).
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class StoredChanges:
             raise UsageError(
                 f"the database keeps the changes after epoch {since}, not those from its beginning",
                 code=Code.CHANGES_GONE,
-                help=f'read the rows with `.option("epoch", "{since}")`, and the changes with `.option("after", "{since}")`'
-                f' (or `"{LATEST}"`)',
+                help=f'read the rows with `.option("epoch", "{since}")`, and the changes from there on with'
+                f' `.option("after", "{since}")`; or only new ones, with `.option("after", "{LATEST}")`',
             )
         return since
 

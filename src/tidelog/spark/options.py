@@ -5,7 +5,7 @@
 | `path` | all | the directory of the database, or its address; `load(path)` gives it, too |
 | `relation` | all | the name of the relation |
 | `columns` | reads | the columns to read, with commas between them; all without it |
-| `epoch` | reads | the rows as of this epoch, whose later changes are kept (`keep_changes`); those of the last without it |
+| `epoch` | reads | the rows as of this epoch, whose later changes are kept (`keep_changes`); else those of the last |
 | `changes` | reads, streams | changes instead of rows: `true` for our change columns, `delta` for those of Delta |
 | `after` | changes | the epoch after which they begin, or `latest`; without it the first epoch, if all are kept |
 | `until` | changes | the last epoch; of a stream there is none |

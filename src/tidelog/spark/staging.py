@@ -3,10 +3,10 @@
     staged/<feed>/<batch>.json        one batch of a query: its relation, its column of operations, its files
     staged/<feed>/<name>.parquet      the rows that one task wrote
 
-A database has one writer, and Spark's tasks are not it. So a streaming query leaves each batch in the directory, and the
-writer takes it as a transaction of its own (`take`), with the batch's number as its batch id. A batch appears with its
-JSON file, whole or not at all. It is removed after the commit; if the process is killed between the two, the batch is
-skipped the next time, because its number is committed.
+A database has one writer, and Spark's tasks are not it. So a streaming query leaves each batch in the directory, and
+the writer takes it as a transaction of its own (`take`), with the batch's number as its batch id. A batch appears with
+its JSON file, whole or not at all. It is removed after the commit; if the process is killed between the two, the batch
+is skipped the next time, because its number is committed.
 
 The name of a feed is that of the query in its checkpoint, so a query that goes on from its checkpoint goes on with its
 numbers, and one with a new checkpoint is another feed.
