@@ -36,7 +36,18 @@ class SourceFormat:
         return name in self.options or any(name.startswith(each[:-1]) for each in self.options if each.endswith("*"))
 
 
-POSITIONED: dict[str, SourceFormat] = {}
+_HERE = "tidelog.pipeline.sources"
+
+POSITIONED: dict[str, SourceFormat] = {
+    "delta": SourceFormat(
+        f"{_HERE}.delta",
+        options=("maxVersionsPerTrigger",),
+        has_path=True,
+        gives_rows=True,
+        package="deltalake",
+        extra="delta",
+    ),
+}
 
 
 def is_positioned(place: Place) -> bool:
