@@ -219,7 +219,9 @@ def test_no_table_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_table_of_operations_is_a_feed_of_records(tmp_path: Path) -> None:
-    file = FILE.partition("[inputs")[0] + FILE[FILE.index("[changes") :].replace('path   = "edges"', 'path="edges"\nop="op"')
+    file = FILE.partition("[inputs")[0] + FILE[FILE.index("[changes") :].replace(
+        'path   = "edges"', 'path="edges"\nop="op"'
+    )
     pipe = Pipe(tmp_path, file=file)
     rows = pa.table({"op": ["+", "+"], "src": ["a", "b"], "dst": ["b", "c"]})
     deltalake.write_deltalake(tmp_path / "edges", rows)

@@ -198,8 +198,8 @@ class DeltaSource:
         for name in self._columns:
             if name in old.physical and new.physical.get(name) != old.physical[name]:
                 raise DataError(
-                    f"{self._log.shown}, version {number}: the column `{name}` was dropped, renamed or made anew, and all"
-                    " rows changed with it",
+                    f"{self._log.shown}, version {number}: the column `{name}` was dropped, renamed or made anew, and"
+                    " all rows changed with it",
                     code=Code.OTHER_SOURCE,
                     help=f"change the program if it has to follow; then {_NEW_STATE}",
                 )
@@ -212,7 +212,8 @@ class DeltaSource:
 
     def _other(self, table: str) -> DataError:
         return DataError(
-            f"{self._log.shown}: the table is not the one that was read before ({table}): it was dropped and made again",
+            f"{self._log.shown}: the table is not the one that was read before ({table}): it was dropped and made"
+            " again",
             code=Code.OTHER_SOURCE,
             help=_NEW_STATE,
         )

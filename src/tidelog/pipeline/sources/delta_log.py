@@ -159,7 +159,9 @@ def schema_of(metadata: Mapping[str, Any]) -> TableSchema:
 
     document = json.loads(metadata["schemaString"])
     schema = pa.schema(Schema.from_json(metadata["schemaString"]))
-    physical = {each["name"]: each["metadata"].get(f"{_MAPPING}physicalName", each["name"]) for each in document["fields"]}
+    physical = {
+        each["name"]: each["metadata"].get(f"{_MAPPING}physicalName", each["name"]) for each in document["fields"]
+    }
     nested = frozenset(
         each["name"]
         for each in document["fields"]
@@ -177,7 +179,11 @@ def schema_of(metadata: Mapping[str, Any]) -> TableSchema:
 def schema_at(table: Any) -> TableSchema:
     """Returns the columns of a version that `DeltaLog.at` has read."""
     found = table.metadata()
-    document = {"id": str(found.id), "schemaString": table.schema().to_json(), "partitionColumns": found.partition_columns}
+    document = {
+        "id": str(found.id),
+        "schemaString": table.schema().to_json(),
+        "partitionColumns": found.partition_columns,
+    }
     return schema_of(document)
 
 

@@ -36,8 +36,9 @@ class Constant:
 class ParquetPart:
     """`columns` has, by the name of the table, the name in the file or a constant; a name that the file lacks is null.
 
-    `types` are those of the table. `sign` is that of all rows; None if the file has the kind of each change in `_change_type`. `kept` tells for each row
-    of the file whether it counts, and `deleted` inverts that. `gone` is the advice if the file no longer exists.
+    `types` are those of the table. `sign` is that of all rows; None if the file has the kind of each change in
+    `_change_type`. `kept` tells for each row of the file whether it counts. `gone` is the advice for a file that no
+    longer exists.
     """
 
     address: str
