@@ -17,26 +17,45 @@ from tidelog.rules.ir import Relation
 class SourceFormat:
     """`module` has the function `open_source(place, relation, feed)`, where `feed` is None for a starting table.
 
-    `options` are those that a place may have (`catalog.*` is any that begins so), and `needed` those that it must have,
-    each with an example. `has_path` is set if the place needs a `path`. `gives_rows` is set if a feed without `op` and
-    `envelope` gives changes of rows, which add up, and its first rows itself; then it takes no `key` and `order`.
-    `package` is the import that the format needs, and `extra` the extra of Tidelog that installs it.
+    `options` are those that a source may have (`catalog.*` is any that begins so), `writes` those of an output, and
+    `needed` those that both must have, each with an example. `has_path` is set if the place needs a `path`.
+    `gives_rows` is set if a feed without `op` and `envelope` gives changes of rows, which add up, and its first rows
+    itself; then it takes no `key` and `order`. `package` is the import that the format needs, and `extra` the extra of
+    Tidelog that installs it.
     """
 
     module: str
     options: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
     needed: Mapping[str, str] = field(default_factory=dict)
     has_path: bool = False
     gives_rows: bool = False
     package: str = ""
     extra: str = ""
 
-    def has_option(self, name: str) -> bool:
+    def has_option(self, name: str, *, is_output: bool = False) -> bool:
         """True if a place may have the option."""
-        return name in self.options or any(name.startswith(each[:-1]) for each in self.options if each.endswith("*"))
+        known = self.writes if is_output else self.options
+        return name in known or any(name.startswith(each[:-1]) for each in known if each.endswith("*"))
 
 
-POSITIONED: dict[str, SourceFormat] = {}
+_HERE = "tidelog.pipeline.sources"
+
+POSITIONED: dict[str, SourceFormat] = {
+    "delta": SourceFormat(
+        f"{_HERE}.delta",
+        options=("maxVersionsPerTrigger",),
+        writes=("partitionBy",),
+        has_path=True,
+        gives_rows=True,
+        package="deltalake",
+        extra="delta",
+    ),
+}
+
+
+TABLE_FORMATS = ("delta", "iceberg")
+"""The formats that an output can have, too."""
 
 
 def is_positioned(place: Place) -> bool:
