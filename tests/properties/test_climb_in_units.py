@@ -47,9 +47,7 @@ COSTS = {
         lambda tenths: Decimal(tenths).scaleb(-1),
     ),
     "wide decimal": Costs("decimal<38, 0>", "u32", "(d + (l as decimal<10, 0>)) as decimal<38, 0>", Decimal, int),
-    "duration": Costs(
-        "duration", "duration", "d + l", lambda n: timedelta(minutes=n), lambda n: timedelta(minutes=n)
-    ),
+    "duration": Costs("duration", "duration", "d + l", lambda n: timedelta(minutes=n), lambda n: timedelta(minutes=n)),
     "timestamp": Costs(
         "timestamp", "duration", "l + d", lambda n: NOON + timedelta(hours=n), lambda n: timedelta(hours=n)
     ),
