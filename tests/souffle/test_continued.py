@@ -171,3 +171,19 @@ def test_what_was_chosen_does_not_depend_on_a_failed_epoch() -> None:
         with database.transaction() as tx:
             tx.insert("offer", [(1, 2), (2, 1)])
         assert database.relation("pair").rows() == [(2, 2)]
+
+
+def test_a_choice_among_the_numbers_of_a_range() -> None:
+    text = """
+    .decl most(a: number, n: number)
+    .input most
+    .decl one(a: number, n: number) choice-domain a
+    .output one
+    one(a, m) :- most(a, n), m = range(0, n).
+    """
+    with compiled(text).open() as database:
+        with database.transaction() as tx:
+            tx.insert("most", [(1, 3), (2, 5)])
+        rows = sorted(map(tuple, database.relation("one").rows()))
+        assert [a for a, _ in rows] == [1, 2]
+        assert all(0 <= n < 5 for _, n in rows)

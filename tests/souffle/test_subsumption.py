@@ -83,3 +83,18 @@ def test_rows_that_dominate_each_other_leave_one() -> None:
         with database.transaction() as tx:
             tx.insert("g", [(1,), (2,), (3,)])
         assert len(database.relation("r")) == 1
+
+
+def test_a_blank_in_the_better_row_stands_for_any_value() -> None:
+    text = """
+    .decl g(a: number, b: number)
+    .input g
+    .decl r(a: number, b: number)
+    .output r
+    r(a, b) :- g(a, b).
+    r(_, b) <= r(_, c) :- c < b.
+    """
+    with compiled(text).open() as database:
+        with database.transaction() as tx:
+            tx.insert("g", [(1, 5), (2, 3), (7, 3), (4, 9)])
+        assert sorted(database.relation("r").rows()) == [(2, 3), (7, 3)]

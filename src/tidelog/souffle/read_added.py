@@ -56,8 +56,8 @@ class AddedRules:
             raise ProgramError(in_order(diagnostics, (source,)))
         lowering = RuleLowering(TermLowering(self.program.lowered.names), self.program.lowered.columns)
         heads = self.program.lowered.heads
-        for each in planned:
-            lowering.rule(replace(each, head=heads.get(each.head, each.head)))
+        for made in planned:
+            lowering.rule(replace(made, head=heads.get(made.head, made.head)))
         return ast.Program(tuple(lowering.items), span=Span(source, 0, len(source.text)))
 
     def query(self, source: Source) -> ParsedQuery:

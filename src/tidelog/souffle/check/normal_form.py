@@ -51,8 +51,8 @@ def rules_of(clause: tree.Clause) -> list[Rule]:
     """Returns the rules that a clause stands for. Raises ProgramError for one with too many alternatives."""
     bodies: list[tuple[Literal, ...]] = [()] if clause.body is None else conjunctions(clause.body)
     if clause.better is not None:
-        worse = _named(clause.heads[0])
-        return [Rule(worse, (worse, clause.better, *body), clause.span, clause.better, clause.plan) for body in bodies]
+        worse, better = _named(clause.heads[0], "?"), _named(clause.better, "??")
+        return [Rule(worse, (worse, better, *body), clause.span, better, clause.plan) for body in bodies]
     return [Rule(head, body, clause.span, None, clause.plan) for head in clause.heads for body in bodies]
 
 
@@ -94,10 +94,10 @@ def _too_many(body: tree.Body) -> None:
     raise ProgramError((diagnostic(Code.NESTED_TOO_DEEPLY, message, body.span, "too many disjunctions"),))
 
 
-def _named(atom: tree.Atom) -> tree.Atom:
-    """Returns the atom with a variable in the place of each `_`."""
+def _named(atom: tree.Atom, mark: str) -> tree.Atom:
+    """Returns the atom with a variable in the place of each `_`; `mark` ends the names."""
     arguments = tuple(
-        tree.Variable(f"_{place}?", span=each.span) if isinstance(each, tree.Unnamed) else each
+        tree.Variable(f"_{place}{mark}", span=each.span) if isinstance(each, tree.Unnamed) else each
         for place, each in enumerate(atom.arguments)
     )
     return replace(atom, arguments=arguments)

@@ -111,7 +111,7 @@ class _Relation:
 class _Run:
     def __init__(self, stratum: RecomputedStratum, given: list[list[Row]], before: Mapping[str, list[Row]]) -> None:
         self._stratum = stratum
-        self._numbers = KeptNumbers(stratum.rules, before, stratum.first_number, stratum.stride, stratum.bits)
+        self._kept = KeptNumbers(stratum.rules, before, stratum.first_number, stratum.stride, stratum.bits)
         self._earlier = {name: set(before[name]) for name in stratum.choices}
         self._continues = False  # while only rows of the last result may be chosen
         self._joined: dict[str, dict[Row, Row]] = {name: {} for name in stratum.lattices}
@@ -124,7 +124,7 @@ class _Run:
             name: _Relation(sorted(rows, key=order)) for name, rows in zip(stratum.inputs, given, strict=True)
         }
         self.relations |= {name: _Relation() for name in stratum.outputs}
-        self._terms = TermEvaluation(stratum.shapes, stratum.bits, stratum.functors, self._numbers.next)
+        self._terms = TermEvaluation(stratum.shapes, stratum.bits, stratum.functors, self._kept.next)
         self._chosen: dict[tuple[str, tuple[int, ...]], dict[Row, Row]] = {
             (name, key): {} for name, keys in stratum.choices.items() for key in keys
         }
@@ -136,7 +136,7 @@ class _Run:
             self._continues = True
             self._rounds(is_first=True)
             self._continues = False
-            self._numbers.restart()
+            self._kept.restart()
             self._rounds(is_first=False)
         else:
             self._rounds(is_first=True)
@@ -145,7 +145,7 @@ class _Run:
         own = set(self._stratum.outputs)
         plain = [rule for rule in self._stratum.rules if rule.better is None]
         # Last the rows with numbers, which must not be those of other rows.
-        plain.sort(key=lambda rule: self._numbers.columns(rule) is not None)
+        plain.sort(key=lambda rule: self._kept.columns(rule) is not None)
         subsuming = [rule for rule in self._stratum.rules if rule.better is not None]
         delta: dict[str, _Relation] = {name: _Relation() for name in own}
         for rule in plain:
@@ -249,7 +249,7 @@ class _Run:
     # Instances
 
     def _rows(self, rule: terms.Planned, changed: int | None, delta: Mapping[str, _Relation]) -> list[Row]:
-        counted = self._numbers.columns(rule)
+        counted = self._kept.columns(rule)
         if counted is not None:
             made = []
             for bound in self._instances(counted.steps, changed, delta):
@@ -257,7 +257,7 @@ class _Run:
                     None if place in counted.columns else self._terms.value(each, bound)
                     for place, each in enumerate(rule.terms)
                 )
-                made.append(self._numbers.filled(rule, row, self.relations[rule.head].rows))
+                made.append(self._kept.filled(rule, row, self.relations[rule.head].rows))
             return made
         return [
             tuple(self._terms.value(each, bound) for each in rule.terms)

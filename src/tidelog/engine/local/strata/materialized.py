@@ -134,7 +134,7 @@ class TransformStratum(MaterializedStratum):
         inputs: list[Any] = []
         for given in transform.inputs:
             inputs.append(given.call() if isinstance(given, ScalarFunction) else self._values(given.relation))
-        transformer = transform.transformer
+        transformer: Any = transform.transformer
         if isinstance(transformer, ContinuedTransformer):
             made: Sequence[Any] = transformer.continued(self._outputs(transform), inputs)
         else:
