@@ -530,6 +530,7 @@ class LocalEngine:
         runtime = self._runtime
         with self._cancellation.running():
             self._watch.begin(self.spent)
+            self._catalog.spare_seconds = 0.0
             runtime.state_tables.begin()
             self._copy_changed_rows()
             try:

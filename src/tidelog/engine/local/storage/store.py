@@ -415,7 +415,12 @@ class Store:
 
     def finish_stratum(self) -> bool:
         """Finds the inserted and deleted rows after the stratum's waves; returns False if the state is broken."""
-        count = int(self.line[LOG_COUNT])
+        count = self.line.item(LOG_COUNT)
+        if not count:
+            # Most strata of a large program that a small change visits.
+            self._inserted = self._deleted = NO_LINES
+            self.line[INSERTED_COUNT] = self.line[DELETED_COUNT] = 0
+            return True
         self._make_change_room(count, count)
         return bool(finish_epoch.finish_stratum(self.catalog.S, self.relation, self._inserted, self._deleted) == 0)
 
