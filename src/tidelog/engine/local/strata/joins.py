@@ -465,9 +465,14 @@ class LocalStratum:
         if type(self) is not LocalStratum or not plans or catalog.spare_seconds < max(LEAST_ARRANGING, plans):
             return
         catalog.spare_seconds -= plans
-        self._count_costs()
-        self.plans.make(IN_UPDATE, (), (), {})
-        wanted = [(relation, keys) for relation, keys in self.plans.probes() if len(stores[relation])]
+        if self.added or self.removed:
+            # The commit of changed rules makes the plans old.
+            probes = self.plans.probed_by_updates()
+        else:
+            self._count_costs()
+            self.plans.make(IN_UPDATE, (), (), {})
+            probes = self.plans.probes()
+        wanted = [(relation, keys) for relation, keys in probes if len(stores[relation])]
         for relation, keys in sorted(wanted, key=lambda probe: len(stores[probe[0]])):
             if not stores[relation].is_arranged(keys):
                 if catalog.spare_seconds < ARRANGING_ROW * len(stores[relation]):
