@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.interface import BeforeCommit, EpochReport, NewRules, Operation, Outcome, ProgressCallback, Row
+from tidelog.engine.kept_changes import KeptEpoch, changes_not_kept
 from tidelog.engine.local.encoding.words import Values
 from tidelog.engine.local.encoding.words_pool import WordsPool
 from tidelog.engine.local.epoch.cancellation import Cancellation
@@ -211,6 +212,12 @@ class LocalEngine:
                 outcome = self._commit_rules(started, operations, before_commit, rules.rules)
             self.marks = marked(self.marks, marks)
             return outcome
+
+    def kept_since(self) -> None:
+        """Keeps no changes: only durable databases do."""
+
+    def kept_changes(self, epoch: int) -> KeptEpoch:
+        raise changes_not_kept()
 
     def _prepare_epoch(self) -> None:
         """Does what waits for a moment without an epoch: frees values and lines that nobody needs, builds indexes that
