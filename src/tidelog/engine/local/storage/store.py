@@ -580,6 +580,14 @@ class Store:
         found: Words = rows[self._deleted_found()]
         return found
 
+    def deleted_elsewhere(self) -> Words:
+        """Returns the deleted rows that are only in a store that was replaced, with a total of 0 and no other number."""
+        if self._deleted_from is None:
+            return np.empty((0, self.width), dtype=np.int64)
+        found = self.deleted_numbers()
+        found[:, self.columns :] = 0
+        return found
+
     def deleted_lines(self) -> Lines:
         """Returns the lines of the deleted rows, for a relation that a stratum above reads or that was updated."""
         assert self._deleted_from is None
