@@ -7,6 +7,10 @@ import random
 import pytest
 
 import tidelog
+from tidelog.compile_program import compile_program
+from tidelog.diagnostics.spans import Source
+from tidelog.engine.interface import Operation
+from tidelog.engine.local.engine import LocalEngine
 
 PROGRAM = """
 input relation Edge(x: u32, y: u32)
@@ -63,3 +67,13 @@ def test_deleted_rows_can_be_read_after_later_epochs() -> None:
     expected = {(x, y) for x in range(16) for y in range(16, 31)}
     assert {(x, y) for (x, y), _ in cut.changes["Reach"]} == expected
     assert {weight for _, weight in cut.changes["Reach"]} == {-1}
+
+
+def test_the_state_changes_name_rows_that_are_gone() -> None:
+    engine = LocalEngine(compile_program(Source("<test>", PROGRAM)).rules, track_state=True, strategy="recompute")
+    engine.open()
+    engine.commit([Operation("Edge", 1, [(i, i + 1) for i in range(6)])])
+    engine.commit([Operation("Edge", -1, [(3, 4)])])
+    changed = engine.state_changes("Reach").to_pydict()
+    gone = {(x, y) for x, y, total in zip(changed["x"], changed["y"], changed["_total"]) if total == 0}
+    assert gone == {(x, y) for x in range(4) for y in range(4, 7)}

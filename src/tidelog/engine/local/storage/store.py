@@ -581,7 +581,7 @@ class Store:
         return found
 
     def deleted_elsewhere(self) -> Words:
-        """Returns the deleted rows that are only in a store that was replaced, with a total of 0 and no other number."""
+        """Returns the deleted rows that are only in a store that was replaced, with a total of 0."""
         if self._deleted_from is None:
             return np.empty((0, self.width), dtype=np.int64)
         found = self.deleted_numbers()
