@@ -59,6 +59,7 @@ from tidelog.maintain.profile import Profile
 from tidelog.maintain.source_rule import written_rule
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.maintain.switch import Switch
+from tidelog.maintain.work_clock import WorkClock
 from tidelog.rules.analysis.copies import Copies, find_copies
 from tidelog.rules.ir import Kind, Role, Rule, RuleProgram, Stratum
 from tidelog.rules.rule_changes.rule_set import RuleSet
@@ -86,7 +87,7 @@ class LocalEngine:
         switch: float = DEFAULT_SWITCH,
         threads: int | None = None,
         values: Values | None = None,
-        clock: Callable[[], float] = perf_counter,
+        clock: Callable[[], float] | None = None,
         stores_copies: bool = False,
     ) -> None:
         self.epoch = -1
@@ -103,7 +104,7 @@ class LocalEngine:
         self._stores_copies = stores_copies or track_state
         self._requested = Maintenance(strategy, switch, threads)
         self._thread_pool = self._catalog.thread_pool = ThreadPool(self._requested.threads or processors())
-        self._switch = Switch(self._requested.switch, clock)
+        self._switch = Switch(self._requested.switch, clock or WorkClock())
         self._changed_rows: WeakSet[ChangedRows] = WeakSet()
         self.marks: Marks = {}
         names = list(program.relations)
@@ -537,6 +538,7 @@ class LocalEngine:
         runtime = self._runtime
         with self._cancellation.running():
             self._watch.begin(self.spent)
+            self._catalog.spare_seconds = 0.0
             runtime.state_tables.begin()
             self._copy_changed_rows()
             try:

@@ -9,6 +9,7 @@ from tests.engine.local.run import Running
 
 import tidelog
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.epoch import scheduler
 
 CHAINS = """
     input relation A(x: u32, y: u32)
@@ -179,3 +180,54 @@ def test_a_stratum_that_stops_to_read_another_may_stand_before_it_and_neither_is
         with db.transaction() as tx:
             tx.delete("A", [(1, 2), (101, 3)])
         assert len(db.relation("Second")) == 0
+
+
+PREDICATES = """
+    input relation Triple(s: u32, p: u32, o: u32)
+    output relation Part(s: u32, o: u32)
+    Part(s, o) :- Triple(s, 1, o).
+    Part(s, o) :- Triple(s, 2, o).
+    output relation Loose(s: u32)
+    Loose(s) :- Triple(s, 3, o), not Triple(s, 1, o).
+    output relation Other(s: u32, o: u32)
+    Other(s, o) :- Triple(s, 4, o), Triple(o, p, s).
+"""
+
+
+def test_rules_about_a_constant_are_visited_for_rows_that_have_it() -> None:
+    run = Running(PREDICATES)
+    run.commit({"Triple": [(7, 4, 8)]})
+    run.commit({"Triple": [(1, 2, 3)]})
+    assert visited(run) == ["Triple", "Part", "Other"]
+    run.commit({"Triple": [(1, 3, 3)]})
+    assert visited(run) == ["Triple", "Loose", "Other"]
+    assert run.rows("Loose") == {(1,): 1}
+    run.commit({"Triple": [(1, 1, 3)]})
+    assert visited(run) == ["Triple", "Part", "Loose", "Other"]
+    assert run.rows("Loose") == {}
+    run.commit({"Triple": [(8, 9, 7)]})
+    assert visited(run) == ["Triple", "Other"], "a literal without a constant reads every row"
+    assert run.rows("Other") == {(7, 8): 1}
+
+
+def test_rules_about_constants_follow_changes_of_many_rows_and_of_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "MANY_ROWS", 2)
+    db = tidelog.compile(PREDICATES).open()
+    random_rows = random.Random(5)
+    rows: set[tuple[int, int, int]] = set()
+    for epoch in range(40):
+        with db.transaction() as tx:
+            for _ in range(random_rows.choice([1, 5])):
+                row = (random_rows.randrange(4), random_rows.randrange(6), random_rows.randrange(4))
+                (tx.delete if row in rows else tx.insert)("Triple", [row])
+                rows ^= {row}
+            if epoch == 20:
+                tx.add_rules("Part(s, o) :- Triple(s, 5, o).")
+            if epoch == 30:
+                tx.remove_rules("Part(s, o) :- Triple(s, 2, o).")
+        kept = {1, 2} if epoch < 20 else {1, 2, 5} if epoch < 30 else {1, 5}
+        assert set(db.relation("Part")) == {(s, o) for s, p, o in rows if p in kept}
+        assert set(db.relation("Loose")) == {(s,) for s, p, o in rows if p == 3 and (s, 1, o) not in rows}
+        assert set(db.relation("Other")) == {
+            (s, o) for s, p, o in rows if p == 4 and any((o, q, s) in rows for q in range(6))
+        }

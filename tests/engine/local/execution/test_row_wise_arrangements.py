@@ -15,6 +15,7 @@ from tidelog.engine.local.execution import row_wise_arrangements
 from tidelog.engine.local.kernels import arrange
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.arrangement import Arrangement
+from tidelog.engine.local.strata import joins
 
 GENERATION = """
 output relation P(a: s64, b: s64)
@@ -75,7 +76,7 @@ def test_the_first_update_arranges_nothing_that_a_bootstrap_derived(rules: str) 
 
 
 def test_rows_that_are_too_many_are_left_to_the_first_update() -> None:
-    with mock.patch.object(row_wise_arrangements, "LARGEST_PLACE", 0):
+    with mock.patch.object(row_wise_arrangements, "LARGEST_PLACE", 0), mock.patch.object(joins, "ARRANGING_PART", 0.0):
         engine, edges = loaded(LABELLED, 1)
     before = sorted(engine.rows("P"))
     assert not engine._store("P").arrangements

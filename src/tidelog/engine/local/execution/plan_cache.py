@@ -223,6 +223,10 @@ class PlanCache:
                 for relation, keys in bytecode.probes:
                     stores[relation].arrange(keys)
 
+    def probes(self) -> list[Probe]:
+        """Returns the arrangements and tries that the present plans probe, each once."""
+        return [*dict.fromkeys(probe for bytecode in self.variants for probe in bytecode.probes)]
+
     def probed_by_updates(self) -> list[Probe]:
         """Returns the arrangements and tries that the next Update will probe, if sizes and rules stay."""
         self.statistics.expect({})

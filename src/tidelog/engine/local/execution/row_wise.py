@@ -11,7 +11,6 @@ When most work of a wave is looking for few instances (deep recursion), the next
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import row_jobs, row_lists
 from tidelog.engine.local.kernels import row_wise as kernels
 from tidelog.engine.local.storage.catalog import Catalog
+from tidelog.maintain.work_clock import WorkClock
 from tidelog.plan.negation import COVERED
 from tidelog.rules.ir import Rule
 from tidelog.types import Type
@@ -216,14 +216,15 @@ class RowWise:
         if wave and not is_recursive:
             self.last_rows.clear()
             return 0, 0
-        began = perf_counter()
+        clock = WorkClock()
+        began = clock()
         if wave and self._deltas is not None and not self._make_jobs(self._deltas, look):
             self._may_begin_with_new = False
             self._begin_again(with_deltas=False)
             return self.run_wave(wave, look)
         for place, head in enumerate(heads):
             self._gather(place, head, min(wave, 1), look)
-        seconds = perf_counter() - began
+        seconds = clock() - began
         rows = sum(self._write(place, head, wave) for place, head in enumerate(heads))
         if is_recursive:
             self._add_to_lists(heads)

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from tidelog.engine.local.kernels import finish_epoch
-from tidelog.engine.local.kernels.layout import ARRANGEMENT_FIELDS, STORE_FIELDS
+from tidelog.engine.local.kernels.layout import ARRANGEMENT_FIELDS, STORE_FIELDS, USED
 from tidelog.engine.local.storage.store import FEW, Store, Words
 from tidelog.engine.local.storage.versions import Pins
 from tidelog.plan.statistics import Order
@@ -43,6 +43,7 @@ class Catalog:
         self._scratches: dict[int, Store] = {}
         self._unused: list[int] = []
         self.thread_pool: Threads | None = None
+        self.spare_seconds = 0.0  # that Bootstraps of the present epoch have left for preparing Updates
 
     def known_arrangement(self, relation: int, keys: tuple[int, ...]) -> int:
         """Returns the line in A for an arrangement by these columns; -1 if nobody has asked for it."""
@@ -101,6 +102,8 @@ class Catalog:
     def facts_of(self, relation: int) -> Words:
         """Returns the lines of input facts in the store that `replace` has replaced."""
         lines = np.empty(FEW, dtype=np.int64)
+        if not self.S[self.shadow(relation), USED]:
+            return lines[:0]
         while (count := int(finish_epoch.list_facts(self.S, self.shadow(relation), lines))) > len(lines):
             lines = np.empty(count, dtype=np.int64)
         return lines[:count]

@@ -415,7 +415,12 @@ class Store:
 
     def finish_stratum(self) -> bool:
         """Finds the inserted and deleted rows after the stratum's waves; returns False if the state is broken."""
-        count = int(self.line[LOG_COUNT])
+        count = self.line.item(LOG_COUNT)
+        if not count:
+            # Most strata of a large program that a small change visits.
+            self._inserted = self._deleted = NO_LINES
+            self.line[INSERTED_COUNT] = self.line[DELETED_COUNT] = 0
+            return True
         self._make_change_room(count, count)
         return bool(finish_epoch.finish_stratum(self.catalog.S, self.relation, self._inserted, self._deleted) == 0)
 
@@ -573,6 +578,14 @@ class Store:
         """Returns a copy of the deleted rows with their numbers."""
         rows = self.rows if self._deleted_from is None else self._deleted_from
         found: Words = rows[self._deleted_found()]
+        return found
+
+    def deleted_elsewhere(self) -> Words:
+        """Returns the deleted rows that are only in a store that was replaced, with a total of 0."""
+        if self._deleted_from is None:
+            return np.empty((0, self.width), dtype=np.int64)
+        found = self.deleted_numbers()
+        found[:, self.columns :] = 0
         return found
 
     def deleted_lines(self) -> Lines:

@@ -41,9 +41,9 @@ YIELD_INSTANCES = 2_000_000
 REPLAN_WAVE = 4
 REPLAN_INSTANCES = 20_000
 ROW_WISE_PART = 4  # of the waves so far: after so many more, a Bootstrap asks again whether to go head by head
-# The seconds that a Bootstrap takes for each row of an arrangement for Updates, for which it has this part of its own
-# seconds; and the least of these.
-ARRANGING_ROW, ARRANGING_PART, LEAST_ARRANGING = 12e-9, 0.125, 2e-3
+# The seconds that Bootstraps take for each row of an arrangement for Updates, and for each of their plans; the part of
+# their own seconds that they have for that, and the least of these.
+ARRANGING_ROW, PLANNING, ARRANGING_PART, LEAST_ARRANGING = 12e-9, 1e-4, 0.125, 2e-3
 MANY_FACTS = 20_000  # see `_only_loads_facts`
 
 
@@ -401,7 +401,9 @@ class LocalStratum:
 
     def bootstrap(self) -> None:
         """Derives the stratum from the rows below it and its facts, into fresh stores."""
+        began = perf_counter()
         if self._fill_with_facts():
+            self.catalog.spare_seconds += ARRANGING_PART * (perf_counter() - began)
             return
         facts = 0
         for relation in self._inside.tolist():
@@ -417,7 +419,7 @@ class LocalStratum:
         began = perf_counter()
         born = self._derive_all()
         self._look_at_rows(None)
-        self._arrange_for_updates(perf_counter() - began)
+        self._prepare_for_updates(perf_counter() - began)
         self.work = born
         self.instances = born + facts
         for relation, old in self.replaced.items():
@@ -454,19 +456,28 @@ class LocalStratum:
         assert born is not None
         return born
 
-    def _arrange_for_updates(self, seconds: float) -> None:
-        """Makes arrangements that the next Update will probe, the smallest first, after a Bootstrap of so many seconds:
-        as many as take a small part of these."""
-        left = ARRANGING_PART * seconds
-        if type(self) is not LocalStratum or left < LEAST_ARRANGING:
+    def _prepare_for_updates(self, seconds: float) -> None:
+        """Makes the plans of the next Update and arrangements that it will probe, the smallest first, after a Bootstrap
+        of so many seconds: as many as take a small part of these, and of what earlier strata have left."""
+        stores, catalog = self.catalog.stores, self.catalog
+        catalog.spare_seconds += ARRANGING_PART * seconds
+        plans = PLANNING * sum(1 + len(rule.positives) + len(rule.negatives) for rule in self.plans.rules)
+        if type(self) is not LocalStratum or not plans or catalog.spare_seconds < max(LEAST_ARRANGING, plans):
             return
-        stores = self.catalog.stores
-        wanted = [(relation, keys) for relation, keys in self.plans.probed_by_updates() if len(stores[relation])]
+        catalog.spare_seconds -= plans
+        if self.added or self.removed:
+            # The commit of changed rules makes the plans old.
+            probes = self.plans.probed_by_updates()
+        else:
+            self._count_costs()
+            self.plans.make(IN_UPDATE, (), (), {})
+            probes = self.plans.probes()
+        wanted = [(relation, keys) for relation, keys in probes if len(stores[relation])]
         for relation, keys in sorted(wanted, key=lambda probe: len(stores[probe[0]])):
             if not stores[relation].is_arranged(keys):
-                left -= ARRANGING_ROW * len(stores[relation])
-                if left < 0:
+                if catalog.spare_seconds < ARRANGING_ROW * len(stores[relation]):
                     return
+                catalog.spare_seconds -= ARRANGING_ROW * len(stores[relation])
                 stores[relation].arrange(keys)
 
     def _fill_with_facts(self) -> bool:

@@ -7,7 +7,6 @@ longer than usual waves, which then continue from the same state; see `docs/deci
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from tidelog.engine.local.encoding.words import Words
@@ -15,6 +14,7 @@ from tidelog.engine.local.execution import row_wise
 from tidelog.engine.local.execution.row_wise_rules import fits
 from tidelog.engine.local.execution.threads import ThreadPool
 from tidelog.engine.local.kernels import layout as k
+from tidelog.maintain.work_clock import WorkClock
 from tidelog.rules.ir import Rule
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ class RowWiseWaves:
         if not run.begin(from_start=from_start, with_deltas=with_deltas):
             self._is_declined = not from_start
             return False
-        rows = 1
+        rows, clock = 1, WorkClock()
         while rows:
-            began = perf_counter()
+            began = clock()
             instances, rows = run.run_wave(int(control[k.WAVE]), self._look)
             control[k.WAVE] += 1
             control[k.INSTANCES] += instances
             stratum.watch.at(int(control[k.WAVE]))
-            if control[k.WAVE] > last_round or not run.pays(instances, rows, perf_counter() - began):
+            if control[k.WAVE] > last_round or not run.pays(instances, rows, clock() - began):
                 break
         if not rows:
             run.arrange(stratum.plans.probed_by_updates())

@@ -70,7 +70,7 @@ class StateTables:
         if name in self._copies.places:
             return self._copied_table(name, self._copies.places[name])
         store = self._catalog.stores[self._numbers[name]]
-        table = self._state_table(name, store, store.lines())
+        table = self._state_table(name, store, store.rows[store.lines()])
         if name in self._copies.grouping:
             # Its own rule derives it from the groups.
             return self._numbered(name, table.columns[: store.columns], len(table), is_fact=False)
@@ -113,9 +113,10 @@ class StateTables:
             for store in stratum.stores():
                 # After a Bootstrap there is no log: every row has new numbers.
                 lines = store.lines() if store.relation in stratum.replaced else store.touched_lines()
-                if len(lines):
+                rows = np.concatenate([store.rows[lines], store.deleted_elsewhere()])
+                if len(rows):
                     name = self._names[store.relation]
-                    self._changes[name] = self._state_table(name, store, lines)
+                    self._changes[name] = self._state_table(name, store, rows)
 
     def take_inspected(self, name: str, changes: list[tuple[Row, int, int]]) -> None:
         """Notes the rows that an `Inspect` has to show: rows, changes of their weights, their ranks."""
@@ -169,9 +170,8 @@ class StateTables:
         schema = state_schema(self._program.relations[name])
         return pa.Table.from_arrays([*weighted.columns[:-1], *numbers], schema=schema)
 
-    def _state_table(self, name: str, store: Store, lines: Words) -> pa.Table:
+    def _state_table(self, name: str, store: Store, rows: Words) -> pa.Table:
         relation = self._program.relations[name]
-        rows = store.rows[lines]
         table = self._values.words_to_table(rows[:, : store.columns], relation)
         meta = rows[:, store.columns + k.META]
         numbers = [
