@@ -296,3 +296,25 @@ def test_files_without_a_format_and_headers_by_position_are_named(
     assert "warning: facts/Host.json is not read: its name tells no format" in err
     assert "note: facts/Edge.csv: header by position: `source,number` does not name the columns of `Edge`" in err
     assert (folder / "out/Reach.csv").read_text() == "src,dst\na,1\n"
+
+
+PRINTED = 'output relation P(x: u32, y: string)\noutput relation Q(x: u32)\nP(1, "a, b"). P(2, "c"). Q(3).\n'
+
+
+def test_outputs_are_printed_to_standard_output(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text(PRINTED)
+    result = CliRunner().invoke(main, ["run", str(tmp_path / "p.dl"), "-D", "-"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout == 'P:\nx,y\n1,"a, b"\n2,c\n\nQ:\nx\n3\n'
+    result = CliRunner().invoke(main, ["run", str(tmp_path / "p.dl"), "-D", "-", "--format", "jsonl"])
+    assert result.stdout.splitlines()[1] == '{"x": 1, "y": "a, b"}'
+    result = CliRunner().invoke(main, ["run", str(tmp_path / "p.dl"), "-D", "-", "--format", "parquet"])
+    assert result.exit_code == 2
+    assert "E809" in result.stderr
+    assert "cannot be printed" in result.stderr
+
+
+def test_one_output_is_printed_without_its_name(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text("output relation Q(x: u32)\nQ(3).\n")
+    result = CliRunner().invoke(main, ["run", str(tmp_path / "p.dl"), "-D", "-", "--format", "tsv"])
+    assert result.stdout == "x\n3\n"

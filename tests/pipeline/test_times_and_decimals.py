@@ -161,9 +161,9 @@ def _value(field: str, value: Any) -> Any:
             return parse_duration(value)
         case "d", str():
             return date.fromisoformat(value)
-        case ("t" | "o"), str():
+        case (("t" | "o"), str()):
             return datetime.fromisoformat(value)
-        case ("p" | "w"), str():
+        case (("p" | "w"), str()):
             return Decimal(value)
         case _:
             return value
@@ -198,5 +198,8 @@ def test_a_pipeline_on_spark_has_what_a_local_one_has(tmp_path: Path, spark: Any
     found = _run(tmp_path / "spark", "spark", spark)
     _check(_python(found))
     local = _run(tmp_path / "local", "local", None)
-    for name in ("out csv", "out json", "most csv", "most json"):
-        assert found[name] == local[name]  # to the letter
+    assert _python(found) == _python(local)
+    for name in ("out csv", "out json"):
+        written = [sorted((each["d"], each["t"], each["u"], str(each["o"])) for each in each_engine[name])
+                   for each_engine in (found, local)]  # fmt: skip
+        assert written[0] == written[1]

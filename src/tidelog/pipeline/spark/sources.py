@@ -3,7 +3,7 @@
 | format | how it is read |
 | --- | --- |
 | `csv` | each file as a text; large files of a starting table as cells of text, by the header if there is one |
-| `json` | each file as a text with a record in each line; large files of a starting table as lines, without their numbers |
+| `json` | each file as a text with a record in each line; large files of a starting table as unnumbered lines |
 | `kafka`, `text`, `socket` | the column `value` is a record in JSON; in files, one per line |
 | any other | the columns that Spark gives it |
 
