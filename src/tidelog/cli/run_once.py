@@ -34,7 +34,6 @@ from tidelog.rules.ir import Kind, Relation, Role
 from tidelog.rules.lower.program import Options
 from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation
 
-
 PRINTED = Path("-")
 
 
