@@ -48,7 +48,12 @@ _UNITS = [EXACT.scaleb(Decimal(1), -scale) for scale in range(MOST_DIGITS + 1)]
 
 
 class OutOfTypeError(ZeroDivisionError):
-    """An operation whose result is no value of its type. Like a division by zero, it has no result at all."""
+    """An operation whose result is no value of its type. Like a division by zero, it has no result at all.
+
+    `values` are those of the rule's variables, as far as the operation was given them.
+    """
+
+    values = ""
 
 
 def unit_range(type_: ScaledType) -> tuple[int, int]:

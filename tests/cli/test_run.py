@@ -296,3 +296,27 @@ def test_files_without_a_format_and_headers_by_position_are_named(
     assert "warning: facts/Host.json is not read: its name tells no format" in err
     assert "note: facts/Edge.csv: header by position: `source,number` does not name the columns of `Edge`" in err
     assert (folder / "out/Reach.csv").read_text() == "src,dst\na,1\n"
+
+
+PRINTED = 'output relation P(x: u32, y: string)\noutput relation Q(x: u32)\nP(1, "a, b"). P(2, "c"). Q(3).\n'
+
+
+def test_outputs_are_printed_to_standard_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "p.dl").write_text(PRINTED)
+    assert run("-D", "-") == 0
+    assert capsys.readouterr().out == 'P:\nx,y\n1,"a, b"\n2,c\n\nQ:\nx\n3\n'
+    assert run("-D", "-", "--format", "jsonl") == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[1]) == {"x": 1, "y": "a, b"}
+    assert not (folder / "-").exists()
+
+
+def test_one_output_is_printed_without_its_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "p.dl").write_text("output relation Q(x: u32)\nQ(3).\n")
+    assert run("-D", "-", "--format", "tsv") == 0
+    assert capsys.readouterr().out == "x\n3\n"
+
+
+def test_a_format_that_is_no_text_is_not_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("-D", "-", "--format", "parquet") == 2
+    assert "E809" in (shown := capsys.readouterr().err)
+    assert "cannot be printed" in shown

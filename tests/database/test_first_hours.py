@@ -101,3 +101,14 @@ def test_the_greatest_of_an_option_is_no_bare_value() -> None:
         tidelog.compile(MEASURED.replace("most: Option<s32>, mean", "most: s32, mean"))
     with pytest.raises(tidelog.ProgramError, match="leave the type out"):
         tidelog.compile(MEASURED.replace("(var n, var m)", "(var n, var m: s32)"))
+
+
+def test_a_decimal_that_does_not_fit_is_shown_with_the_values_of_its_rule() -> None:
+    text = """
+        input relation A(k: string, a: decimal<4, 2>, b: decimal<4, 2>)
+        output relation B(k: string, c: decimal<4, 2>)
+        B(k, (a + b) as decimal<4, 2>) :- A(k, a, b).
+    """
+    with tidelog.compile(text).open() as db, pytest.raises(tidelog.TidelogError) as caught, db.transaction() as tx:
+        tx.insert("A", [("x", Decimal("50.00"), Decimal("50.25"))])
+    assert "100.25 does not fit into `decimal<4, 2>`, with a = 50.00, b = 50.25, in the rule `B(k," in str(caught.value)

@@ -166,10 +166,12 @@ def test_inputs_are_taken_alike(tmp_path: Path, spark: Any) -> None:
     def seen(pipe: Pipe) -> Any:
         kept = [row for folder in (pipe.folder / "bad").iterdir() for row in read_folder(folder)]
         places = {row["place"].removeprefix(f"{pipe.folder}/") for row in kept}
+        text_lines = sorted(re.sub(r"/\d+\.json", "", each) for each in places if "json" in each or "csv" in each)
         bad = sorted((row["relation"], row["code"], row["record"]) for row in kept)
         return {
             "all": pipe.summed("All"),
             "bad": bad,
+            "lines": [line for line in text_lines if ":" in line],
             "files": {re.sub(r":( row)? *[\d:]+$", "", each) for each in places},
         }
 
@@ -204,3 +206,5 @@ def test_inputs_are_taken_alike(tmp_path: Path, spark: Any) -> None:
         ("Wide", "E504"),
     ]
     assert "inputs of/Csv/rows 1.csv" in found["files"]
+    assert "inputs of/Bad/rows.json:3:1" in found["lines"]
+    assert [line for line in found["lines"] if "Wide" in line] == ["changes of/Wide:2:1", "changes of/Wide:4:1"]

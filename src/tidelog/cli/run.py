@@ -21,7 +21,7 @@ from tidelog.cli.externs import externs_option, load_externs
     "--output",
     metavar="DIR",
     type=options.NEW_FOLDER,
-    help="Write output relations here. The directory is created if it is missing.",
+    help="Write output relations here. The directory is created if it is missing. `-D -` prints them.",
 )
 @options.engine
 @options.directory
@@ -71,7 +71,8 @@ def run(
 
     A CSV or TSV file may start with a line of column names, in any order; otherwise its columns are those of the
     relation. Cells that are not numbers, text or Booleans are JSON, as in JSON Lines. Without -F, the only facts are
-    those in the program's text. Without -D, nothing is written. With --db, the facts are added to a durable database.
+    those in the program's text. Without -D, nothing is written; `-D -` prints the output
+    relations, and no summary. With --db, the facts are added to a durable database.
 
     A program in Soufflé's language says itself what is read, written and printed: -F and -D are the folders, by default
     the current one, and `-D -` prints everything.

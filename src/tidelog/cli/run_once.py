@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -33,13 +34,15 @@ from tidelog.rules.ir import Kind, Relation, Role
 from tidelog.rules.lower.program import Options
 from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation
 
+PRINTED = Path("-")
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """The result of a run. `rows`, `files` and `skipped` are by relation; `seconds` by phase, in order.
 
     `skipped` counts the rows of each file that did not fit; it is empty unless bad rows may be skipped. A `quiet` one
-    is of a program that says itself what is printed.
+    is of a run that printed rows.
     """
 
     program: str
@@ -84,21 +87,33 @@ def run_once(
             return Summary(str(path), engine, relations, rows, written, report, progress.seconds, {}, quiet=True)
         inputs = declared(program.stages.rules, Role.INPUT)
         files = find_files(facts, inputs)
+        is_printed = output == PRINTED
         if output is not None:
             _check_outputs(program)
-            _make_folder(output)
+            if not is_printed:
+                _make_folder(output)
+            elif format_name in ("parquet", "arrow"):
+                help = f"`--format csv`, or `-D out` for files in {format_name}"
+                raise UsageError(
+                    f"{format_name} is not text: it cannot be printed", code=Code.UNWRITABLE_OUTPUT, help=help
+                )
         progress.start("open")
         with program.open(engine, **(opening or {})) as database:
             bad = {name: BadRows(skip=skip_bad_rows) for name in files}
             transaction = load(program, database, files, progress, bad)
             progress.start("write")
-            written = _write_outputs(program, database, transaction, output, format_name) if output is not None else {}
+            written = {}
+            if is_printed:
+                _print_outputs(program, database, transaction, format_name)
+            elif output is not None:
+                written = _write_outputs(program, database, transaction, output, format_name)
             relations = declared(program.stages.rules)
             report = database.report
             rows = {name: report.rows[name] for name in relations}
     _warn_of_bad_rows(files, bad)
     skipped = {name: each.count for name, each in bad.items() if each.skip}
-    return Summary(str(path), engine, relations, rows, {**files, **written}, report, progress.seconds, skipped)
+    found = {**files, **written}
+    return Summary(str(path), engine, relations, rows, found, report, progress.seconds, skipped, quiet=is_printed)
 
 
 def find_files(folder: Path | None, inputs: Mapping[str, Relation]) -> Mapping[str, Path]:
@@ -174,6 +189,16 @@ def _write_outputs(
             write_batch(batch, relation, definitions, path, FORMATS[format_name])
         written[name] = path
     return written
+
+
+def _print_outputs(program: Program, database: Database, transaction: Transaction, format_name: str) -> None:
+    """Prints the output relations as text; each begins with a line of its name if there are several."""
+    with TemporaryDirectory() as folder:
+        files = _write_outputs(program, database, transaction, Path(folder), format_name)
+        for place, (name, path) in enumerate(files.items()):
+            if len(files) > 1:
+                click.echo(f"{chr(10) if place else ''}{name}:")
+            click.echo(path.read_text(encoding="utf-8"), nl=False)
 
 
 def _contents(database: Database, transaction: Transaction, relation: Relation) -> Batch:

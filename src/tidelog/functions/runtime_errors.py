@@ -6,7 +6,10 @@ by zero, and a result that is no value of its type, pass unchanged: the evaluato
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable
+from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import PurePath
 from traceback import walk_tb
 from typing import Any
@@ -14,6 +17,7 @@ from typing import Any
 from tidelog.deep_recursion import deeply, is_deep
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, OverflowedError, TidelogError
+from tidelog.iso_texts import value_text
 from tidelog.scaled_values import OutOfTypeError
 
 FILE_NAME = "<functions>"
@@ -26,6 +30,9 @@ def retry_deep(
     them. `names` are the variables of a rule that the arguments are of."""
     if isinstance(error, OverflowedError):
         error.add_values({name: value for name, value in zip(names, arguments) if "#" not in name})
+    if isinstance(error, OutOfTypeError) and not error.values:
+        found = (f"{name} = {_shown(value)}" for name, value in zip(names, arguments) if "#" not in name)
+        error.values = ", ".join(found)
     if isinstance(error, RecursionError):
         if not is_deep():
             return deeply(function, *arguments)
@@ -40,8 +47,9 @@ def without_result(where: str, error: ZeroDivisionError | None = None) -> Evalua
     """Returns the error of an expression that has no result: a division by zero, or a value that is none of its
     type; `where` says which expression it was."""
     if isinstance(error, OutOfTypeError):
+        values = f", with {error.values}," if error.values else ""
         return EvaluationError(
-            f"{error} {where}",
+            f"{error}{values} {where}",
             code=Code.OUT_OF_TYPE,
             help="a wider type, or a condition before it that leaves such rows out",
         )
@@ -50,6 +58,13 @@ def without_result(where: str, error: ZeroDivisionError | None = None) -> Evalua
         code=Code.DIVISION_BY_ZERO,
         help="guard it with a condition before it, for example `y != 0, var q = x / y`",
     )
+
+
+def _shown(value: object) -> str:
+    """Returns a date, a time or a decimal as its literal is written, and any other value in short."""
+    if isinstance(value, date | timedelta | Decimal):
+        return value_text(value)
+    return reprlib.repr(value)
 
 
 def _extern_failure(error: Exception) -> str:

@@ -139,8 +139,8 @@ def _one(state: RuleState, call: ast.Expression, target: ast.Expression) -> _Ask
     if count > 1 or (count == 0 and function != COUNT):
         wanted = "at most one value" if function == COUNT else "one value"
         message = f"`{function}` over rows takes {wanted}, {count} given"
-        help = None if count else f"`{function}(price) by (…)`; `count() by (…)` counts rows"
-        state.at.report(Code.BAD_ROW_AGGREGATE, message, call.span, f"expected {wanted}", help=help)
+        meant = None if count else f"`{function}(price) by (…)`; `count() by (…)` counts rows"
+        state.at.report(Code.BAD_ROW_AGGREGATE, message, call.span, f"expected {wanted}", help=meant)
         return None
     argument = call.arguments[0] if call.arguments else None
     if argument is not None and (groups := find_groups(argument)):

@@ -81,10 +81,15 @@ def _is_tombstone(document: Any) -> bool:
 
 def _read_json(path: Path, feed: Feed) -> Iterator[Record | BadRecord]:
     with open_text(path) as file:
-        for number, line in enumerate(file, 1):
-            record = read_document(f"{path}:{number}:1", line, feed) if line.strip() else None
-            if record is not None:
-                yield record
+        yield from read_documents(file, str(path), feed)
+
+
+def read_documents(lines: Iterable[str], file: str, feed: Feed) -> Iterator[Record | BadRecord]:
+    """Yields the records of lines of JSON."""
+    for number, line in enumerate(lines, 1):
+        record = read_document(f"{file}:{number}:1", line, feed) if line.strip() else None
+        if record is not None:
+            yield record
 
 
 def _read_parquet(path: Path) -> Iterator[Record]:

@@ -25,14 +25,14 @@ from tidelog.io.formats import CSV
 from tidelog.pipeline.addresses import is_pattern, on_this_machine, shown_place
 from tidelog.pipeline.batch import Batch, Records, SourceRange, Stop, Take
 from tidelog.pipeline.batch_log import LOCAL_LOG
-from tidelog.pipeline.local.records import columns_of, read_document, read_text
+from tidelog.pipeline.local.records import columns_of, read_document, read_documents, read_text
 from tidelog.pipeline.records import Record
 from tidelog.pipeline.settings import Feed
 from tidelog.pipeline.spark.checkpointed_files import missing_files
 from tidelog.pipeline.spark.failures import naming, said
 from tidelog.pipeline.spark.folder import Folder
 from tidelog.pipeline.spark.signed import signed
-from tidelog.pipeline.spark.sources import columns_of_files, feed_stream, has_columns
+from tidelog.pipeline.spark.sources import JSON_FORMATS, columns_of_files, feed_stream, has_columns
 from tidelog.rules.ir import Relation, RuleProgram
 from tidelog.rules.schema.arrow import arrow_schema, with_plain_columns
 from tidelog.values import Definitions
@@ -186,7 +186,7 @@ def every(seconds: float) -> str:
 
 def records_of(found: Sequence[Mapping[str, Any]], feed: Feed, relation: Relation) -> Iterator[Record | BadRecord]:
     """Yields the records in a column that `sources` made."""
-    is_text = feed.place.format == "csv"
+    is_text, is_json = feed.place.format == "csv", feed.place.format in JSON_FORMATS
     for each in found:
         place = shown_place(each["place"])
         if each["bad"] is not None:
@@ -194,7 +194,10 @@ def records_of(found: Sequence[Mapping[str, Any]], feed: Feed, relation: Relatio
         elif "row" in each:
             yield Record(place, each["row"])
         elif "file" in each:
-            lines = io.StringIO(each["file"].removeprefix("\ufeff"), newline="")
+            lines = io.StringIO(each["file"].removeprefix("\ufeff"), newline=None if is_json else "")
+            if is_json:
+                yield from read_documents(lines, place, feed)
+                continue
             separator = feed.place.options.get("sep", ",")
             yield from read_text(lines, place, replace(CSV, delimiter=separator), feed, relation)
         else:

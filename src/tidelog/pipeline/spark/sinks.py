@@ -22,6 +22,7 @@ from tidelog.pipeline.settings import Output, Place
 from tidelog.pipeline.sources.formats import TABLE_FORMATS
 from tidelog.pipeline.spark.failures import naming
 from tidelog.pipeline.spark.folder import Folder
+from tidelog.pipeline.spark.iso_columns import with_iso_columns
 from tidelog.pipeline.spark.signed import signed
 from tidelog.pipeline.spark.sources import FILE_SOURCES, JSON_FORMATS
 from tidelog.rules.ir import Kind, Relation
@@ -251,6 +252,10 @@ class SparkQuarantine:
 def _writer(frame: Any, place: Place) -> Any:
     format_ = "json" if place.format in JSON_FORMATS else place.format
     usual = {"header": "true", "emptyValue": "", "escape": '"'} if format_ == "csv" else {}
+    if format_ == "json":
+        usual = {"ignoreNullFields": "false"}
+    if format_ in ("csv", "json") and not any(name.lower().startswith("timestamp") for name in place.options):
+        frame = with_iso_columns(frame, is_json=format_ == "json")
     return frame.write.format(format_).options(**{**usual, **place.options})
 
 

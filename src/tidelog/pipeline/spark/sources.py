@@ -3,7 +3,8 @@
 | format | how it is read |
 | --- | --- |
 | `csv` | each file as a text; large files of a starting table as cells of text, by the header if there is one |
-| `json`, `kafka`, `text`, `socket` | the column `value` is a record in JSON; in files, one per line |
+| `json` | each file as a text with a record in each line; large files of a starting table as unnumbered lines |
+| `kafka`, `text`, `socket` | the column `value` is a record in JSON; in files, one per line |
 | any other | the columns that Spark gives it |
 
 So `tidelog.io` alone decides which values are valid, on either engine. If the place has Spark's own options for CSV or
@@ -68,7 +69,9 @@ def columns_of_files(spark: Any, place: Place) -> Any | None:
 
 
 def is_whole_text(place: Place) -> bool:
-    """True if CSV files can be read as whole texts, for the local reader to split."""
+    """True if CSV or JSON files can be read as whole texts, for the local reader to split."""
+    if _is_lines(place):
+        return True
     options = {name.lower() for name in place.options} - _OF_ANY_FILES - {"header", "sep", NULL_OPTION.lower()}
     return place.format == "csv" and not options and len(place.options.get("sep", ",")) == 1
 

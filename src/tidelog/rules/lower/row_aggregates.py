@@ -13,9 +13,9 @@ stream, the members have its weights. If the body is one relation, the members a
 (`analysis/copies`).
 
 `avg` is a sum and a count, divided behind the group. Of values that are `None`, `sum` adds nothing and `count` counts
-nothing; the others are `None` if all values are. `None` comes before all other values, so the least one is that of pairs
-of which the first part says whether it is `None`. Without keys, `sum` and `count` have a row even if there are no members: a second
-rule derives it.
+nothing; the others are `None` if all values are. `None` comes before all other values, so the least one is that of
+pairs of which the first part says whether it is `None`. Without keys, `sum` and `count` have a row even if there are no
+members: a second rule derives it.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class Bounds:
     def require(self, steps: int) -> None:
         """Raises OutOfRangeError if the rounds might overflow a type.
 
-        `steps` is the number of best rows, or the highest rank: one of them bounds the steps to any value of the rounds.
+        `steps` is the number of best rows, or the highest rank: either bounds the steps to any value of the rounds.
         """
         for end in self._falling:
             largest = max(self._added(each)[1] for each in self._sums if each.falls and _end(each.type) <= end)

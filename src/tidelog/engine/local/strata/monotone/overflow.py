@@ -5,9 +5,9 @@ computed are checked one by one. But the rounds of the recomputation also comput
 in the end, and the result is defined by the rounds; so there has to be room for these, too.
 
 Under `min`, no best value of any round is further than the highest seen value plus one addend for every key and
-relation on its path: a path that visits a key twice is not better than without the detour, since no addend is negative. Nor is it
-further than one addend for every step up to the highest rank: ranks fall along some derivation of every final row, so
-the rounds have come to rest by then.
+relation on its path: a path that visits a key twice is not better than without the detour, since no addend is negative.
+Nor is it further than one addend for every step up to the highest rank: ranks fall along some derivation of every final
+row, so the rounds have come to rest by then.
 Under `max`, every value of the rounds is surpassed by a final one.
 """
 
