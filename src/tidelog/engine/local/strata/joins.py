@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from time import perf_counter
 from typing import Self
 
 import numpy as np
@@ -395,10 +394,11 @@ class LocalStratum:
                     fresh.make_room(len(rows))
                     self._insert_facts(relation, np.ascontiguousarray(rows))
                     facts += len(rows)
-        began = perf_counter()
+        pool = self._thread_pool
+        began = pool.processor_seconds
         born = self._derive_all()
         self._look_at_rows(None)
-        self._arrange_for_updates(perf_counter() - began)
+        self._arrange_for_updates((pool.processor_seconds - began) / pool.threads)
         self.work = born
         self.instances = born + facts
         for relation, old in self.replaced.items():
@@ -436,8 +436,8 @@ class LocalStratum:
         return born
 
     def _arrange_for_updates(self, seconds: float) -> None:
-        """Makes arrangements that the next Update will probe, the smallest first, after a Bootstrap of so many seconds:
-        as many as take a small part of these."""
+        """Makes arrangements that the next Update will probe, the smallest first, after a Bootstrap of so many seconds
+        of each processor: as many as take a small part of these."""
         left = ARRANGING_PART * seconds
         if type(self) is not LocalStratum or left < LEAST_ARRANGING:
             return

@@ -7,7 +7,6 @@ longer than usual waves, which then continue from the same state; see `docs/deci
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from tidelog.engine.local.encoding.words import Words
@@ -72,12 +71,13 @@ class RowWiseWaves:
             return False
         rows = 1
         while rows:
-            began = perf_counter()
+            began = self._pool.processor_seconds
             instances, rows = run.run_wave(int(control[k.WAVE]), self._look)
             control[k.WAVE] += 1
             control[k.INSTANCES] += instances
             stratum.watch.at(int(control[k.WAVE]))
-            if control[k.WAVE] > last_round or not run.pays(instances, rows, perf_counter() - began):
+            seconds = self._pool.processor_seconds - began
+            if control[k.WAVE] > last_round or not run.pays(instances, rows, seconds):
                 break
         if not rows:
             run.arrange(stratum.plans.probed_by_updates())
