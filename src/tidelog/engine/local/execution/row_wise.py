@@ -40,7 +40,7 @@ from tidelog.types import Type
 START_ROWS, EXPECTED = 20_000, 2
 FIRST_ROWS = 1_000  # a wave with fewer rows is not worth the lists
 MOST_IDS = 1 << 26
-# Processor seconds, which tell the cost of a wave on a busy machine too: of an instance in a usual wave, and of a new row;
+# Processor seconds, which are the cost on a busy machine too: of an instance in a usual wave, and of a new row;
 # for a change to usual waves, of each row, and beside that. Usual waves follow when as much is lost; and then only a
 # wave with so many times as many rows goes head by head again. A wave that begins with its new rows costs what these
 # lead to; only small ones are slow, so they may take longer: where others use the caches, all waves are slow.
