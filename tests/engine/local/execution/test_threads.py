@@ -148,3 +148,21 @@ def test_a_closed_engine_leaves_no_thread_behind() -> None:
     before = threading.active_count()
     engine.close()
     assert threading.active_count() < before
+
+
+def test_processor_time_is_that_of_all_threads_while_they_run_parts() -> None:
+    spent: dict[int, float] = {}
+    pool = threads.ThreadPool(3)
+
+    def part(me: int) -> int:
+        spent[threading.get_ident()] = spent.get(threading.get_ident(), 0.0) + 10.0**me
+        return me
+
+    def thread_time() -> float:
+        return spent.get(threading.get_ident(), 0.0)
+
+    with mock.patch.object(threads, "thread_time", thread_time):
+        before = pool.processor_seconds
+        assert pool.run(part) == [0, 1, 2]
+        assert pool.processor_seconds - before == 111.0
+    pool.close()

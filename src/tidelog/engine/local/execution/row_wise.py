@@ -32,7 +32,6 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import row_jobs, row_lists
 from tidelog.engine.local.kernels import row_wise as kernels
 from tidelog.engine.local.storage.catalog import Catalog
-from tidelog.maintain.work_clock import WorkClock
 from tidelog.plan.negation import COVERED
 from tidelog.rules.ir import Rule
 from tidelog.types import Type
@@ -41,12 +40,13 @@ from tidelog.types import Type
 START_ROWS, EXPECTED = 20_000, 2
 FIRST_ROWS = 1_000  # a wave with fewer rows is not worth the lists
 MOST_IDS = 1 << 26
-# Seconds: of an instance in a usual wave, and of a new row; for a change to usual waves, of each row, and beside that.
-# Usual waves follow when as much is lost; and then only a wave with so many times as many rows goes head by head again.
-# A wave that begins with its new rows costs what these lead to; only small ones are slow, so they may take longer.
+# Processor seconds, which are the cost on a busy machine too: of an instance in a usual wave, and of a new row;
+# for a change to usual waves, of each row, and beside that. Usual waves follow when as much is lost; and then only a
+# wave with so many times as many rows goes head by head again. A wave that begins with its new rows costs what these
+# lead to; only small ones are slow, so they may take longer: where others use the caches, all waves are slow.
 USUAL, USUAL_ROW, CHANGE, MOST_LOSS = 70e-9, 150e-9, 60e-9, 0.01
-SHARED = 0.7  # threads to the power of that: how much faster they are
-WITH_DELTAS = 2.0
+SHARED = 0.3  # threads to the power of that: how much more an instance costs when they share a wave
+WITH_DELTAS = 4.0
 AGAIN = 4
 # Seconds of an instance in a wave that is worth going through all prefixes. Once as much is lost as new lists cost, for
 # each row, and beside that, waves begin with their new rows.
@@ -216,15 +216,14 @@ class RowWise:
         if wave and not is_recursive:
             self.last_rows.clear()
             return 0, 0
-        clock = WorkClock()
-        began = clock()
+        began = self._pool.processor_seconds
         if wave and self._deltas is not None and not self._make_jobs(self._deltas, look):
             self._may_begin_with_new = False
             self._begin_again(with_deltas=False)
             return self.run_wave(wave, look)
         for place, head in enumerate(heads):
             self._gather(place, head, min(wave, 1), look)
-        seconds = clock() - began
+        seconds = self._pool.processor_seconds - began
         rows = sum(self._write(place, head, wave) for place, head in enumerate(heads))
         if is_recursive:
             self._add_to_lists(heads)
@@ -242,7 +241,7 @@ class RowWise:
 
     def _is_wasteful(self, instances: int, seconds: float) -> bool:
         """True if the last waves spent more time on prefixes without instances than new lists cost."""
-        self._waste = max(0.0, self._waste + seconds - SWEPT / self.threads * instances)
+        self._waste = max(0.0, self._waste + seconds - SWEPT * instances)
         read = dict.fromkeys([*self._names, *_read_by(self._rules)])
         rows = sum(len(self._catalog.stores[self._numbers[name]]) for name in read)
         return self._waste > MOST_WASTE + LISTED * rows
@@ -301,8 +300,7 @@ class RowWise:
         """True unless the last waves, and the very last one with so many instances and new rows, took so much longer
         than usual waves that a change to these, which need the index and arrangements, would have cost less. Before
         that, waves that went through all prefixes begin with their new rows instead."""
-        # Threads do not share the time in which the system finds memory for rows.
-        usual = USUAL * instances / self.threads**SHARED + USUAL_ROW * new_rows
+        usual = USUAL * self.threads**SHARED * instances + USUAL_ROW * new_rows
         if self._deltas is not None:
             usual *= WITH_DELTAS
         self._loss = max(0.0, self._loss + seconds - usual)
@@ -310,7 +308,7 @@ class RowWise:
             self._has_begun_again = False
             self._loss = 0.0
         rows = sum(len(self._catalog.stores[relation]) for relation in self._inside)
-        if self._loss < MOST_LOSS + CHANGE / self.threads * rows:
+        if self._loss < MOST_LOSS + CHANGE * rows:
             return True
         if self._deltas is not None or not self._may_begin_with_new:
             return False

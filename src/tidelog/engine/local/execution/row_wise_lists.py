@@ -14,6 +14,7 @@ from tidelog.engine.local.storage.growable_array import Growing
 # So many records are made for all keys that may occur; and for keys of one column, always.
 FEW_KEYS = 1 << 20
 SMALLEST_TABLE = 1 << 10
+SLOTS_A_KEY = 2
 
 
 class Lists:
@@ -26,23 +27,36 @@ class Lists:
         self.stride = max(len(order.words), 1)
         self._pool = Growing(np.int32)
         self._lines = Growing(np.int32) if with_lines else None
-        self._slots: Words | None = None
+        self._slots: Growing[np.int64] | None = None
+        self._records = Growing(np.int32, width=kernels.RECORD_PLACES)
+        self._changed = Growing(np.int32)
+        self._keys = Growing(np.int64)
         line = table[number]
         line[kernels.LIST_STRIDE] = self.stride
         if len(order.keys) <= 1 or order.space <= max(FEW_KEYS, 2 * rows):
-            self._records = Growing(np.int32, order.space, width=kernels.RECORD_PLACES)
+            self._records.resize(order.space)
+            self._changed.resize(order.space)
             line[kernels.LIST_COUNT] = order.space
         else:
-            slots = max(1 << (2 * rows + 2).bit_length(), SMALLEST_TABLE)
-            self._slots = np.zeros(2 * slots, dtype=np.int64)
-            self._records = Growing(np.int32, slots // 2 + 1, width=kernels.RECORD_PLACES)
+            slots = max(SLOTS_A_KEY * rows + 2, SMALLEST_TABLE)
+            self._slots = Growing(np.int64, slots)
+            self._make_records(slots)
         self._note()
+
+    def _make_records(self, slots: int) -> None:
+        """Makes room for as many records as there may be with so many slots."""
+        records = 2 * slots // 3 + 1  # see `kernels.take_record`
+        self._records.make_room(records)
+        self._changed.make_room(records)
+        if self.order.space > 1 << 32:
+            self._keys.make_room(records)
 
     def _note(self) -> None:
         line = self._table[self._number]
-        line[kernels.LIST_RECORDS] = self._records.address
+        line[kernels.LIST_RECORDS], line[kernels.LIST_CHANGED] = self._records.address, self._changed.address
+        line[kernels.LIST_KEYS] = self._keys.address
         if self._slots is not None:
-            line[kernels.LIST_TABLE], line[kernels.LIST_MASK] = self._slots.ctypes.data, len(self._slots) // 2 - 1
+            line[kernels.LIST_TABLE], line[kernels.LIST_SLOTS] = self._slots.address, len(self._slots)
 
     @property
     def lengths(self) -> npt.NDArray[np.int32]:
@@ -71,10 +85,10 @@ class Lists:
             self._make_room(2 * len(self._pool))
             return
         assert self._slots is not None
-        before, self._slots = self._slots, np.zeros(2 * len(self._slots), dtype=np.int64)
-        kernels.refill_table(before, self._slots)
-        self._records.make_room(len(self._slots) // 4 + 1)
+        before, self._slots = self._slots, Growing(np.int64, 3 * len(self._slots) // 2)
+        self._make_records(len(self._slots))
         self._note()
+        kernels.refill_table(self._table, self._number, before.array)
 
     def _make_room(self, places: int) -> None:
         line = self._table[self._number]

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from time import thread_time
 
 import numpy as np
 
@@ -52,6 +53,13 @@ class ThreadPool:
         self.share_from = SHARE_FROM
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
+        self._spent = [0.0] * threads  # processor seconds of each other thread
+
+    @property
+    def processor_seconds(self) -> float:
+        """Processor seconds of the calling thread, and of the others in `run`. Differences are work, however busy the
+        machine is."""
+        return thread_time() + sum(self._spent)
 
     def run(self, part: Callable[[int], int]) -> list[int]:
         """Runs `part(i)` on every thread i, part 0 on the calling thread; returns their results."""
@@ -61,8 +69,16 @@ class ThreadPool:
             kernels.share_arranging.load()
             self._pool = ThreadPoolExecutor(self.threads - 1, "tidelog")
             self._process = os.getpid()
-        others = [self._pool.submit(part, me) for me in range(1, self.threads)]
+        others = [self._pool.submit(self._timed, part, me) for me in range(1, self.threads)]
         return [part(0), *(other.result() for other in others)]
+
+    def _timed(self, part: Callable[[int], int], me: int) -> int:
+        """Runs a part, and notes the processor time that its thread spends."""
+        began = thread_time()
+        try:
+            return part(me)
+        finally:
+            self._spent[me] += thread_time() - began
 
     def close(self) -> None:
         """Ends the other threads."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.arrange import give_place, next_size, take_place
+from tidelog.engine.local.kernels.index import home_slot, slot_after
 from tidelog.engine.local.kernels.memory import (
     HASH_START,
     borrowed,
@@ -30,8 +31,11 @@ from tidelog.engine.local.kernels.memory import (
 
 # A line of L: lists of ids. It has the fields of an arrangement's pool (`layout`), because buckets move as there.
 LIST_RECORDS, LIST_STRIDE, LIST_LINES = 0, 1, 2  # LIST_LINES: the line of each row beside its entry, or 0
-LIST_TABLE, LIST_MASK = 3, 4  # slots of two words, key + 1 and the number of its record; or 0: records by key
+# A table of slots: the low half of a key << 32 | the number of its record + 1; or LIST_TABLE is 0: records by key.
+# LIST_KEYS: the key of each record, or 0 if all keys have 32 bits.
+LIST_TABLE, LIST_SLOTS, LIST_KEYS = 3, 4, 6
 LIST_COUNT = 5  # records in use
+LIST_CHANGED, LIST_CHANGES = 7, 12  # the numbers of records with new rows, 32 bits each, and how many there are
 # The record of a list, places of 32 bits: where it starts, how long it is, how much of it is old, its room.
 RECORD_START, RECORD_LENGTH, RECORD_OLD, RECORD_ROOM, RECORD_PLACES = 0, 1, 2, 3, 4
 RECORD_BYTES = 4 * RECORD_PLACES
@@ -60,48 +64,67 @@ def find_record(L, number, key):
 @kernel
 def find_hashed_record(L, number, key):
     """Returns the address of the record of a key that a table finds, or 0."""
-    table, mask = L[number, LIST_TABLE], L[number, LIST_MASK]
-    at = hash_end(hash_word(HASH_START, key)) & mask
+    found = load64(L[number, LIST_TABLE], slot_of_key(L, number, key)) & k.LOW_MASK
+    return 0 if found == 0 else L[number, LIST_RECORDS] + (found - 1) * RECORD_BYTES
+
+
+@kernel
+def home_of(key, slots):
+    """Returns the slot where the search for a key starts.
+
+    No product overflows: a compiler may take signed overflow for impossible, and here it knows how large a key is.
+    """
+    mixed = (((key ^ (key >> 32)) & k.LOW_MASK) * 0x61C88647) & k.LOW_MASK
+    return home_slot(((mixed ^ (mixed >> 15)) * 0x2C1B3C6D) & k.LOW_MASK, slots)
+
+
+@kernel
+def slot_of_key(L, number, key):
+    """Returns the slot of a key, or the empty slot where it belongs."""
+    table, slots, keys = L[number, LIST_TABLE], L[number, LIST_SLOTS], L[number, LIST_KEYS]
+    at = home_of(key, slots)
     while True:
-        found = load64(table, 2 * at)
-        if found == key + 1:
-            return L[number, LIST_RECORDS] + load64(table, 2 * at + 1) * RECORD_BYTES
+        found = load64(table, at)
         if found == 0:
-            return 0
-        at = (at + 1) & mask
+            return at
+        is_same = (found >> k.HASH_SHIFT) & k.LOW_MASK == key & k.LOW_MASK
+        if is_same and (keys == 0 or load64(keys, (found & k.LOW_MASK) - 1) == key):
+            return at
+        at = slot_after(at, slots)
 
 
 @kernel
 def take_record(L, number, key):
     """Returns the address of the record of a key, a new one if it has none; 0 if the table must grow first."""
-    table, mask = L[number, LIST_TABLE], L[number, LIST_MASK]
-    if table == 0:
+    if L[number, LIST_TABLE] == 0:
         return L[number, LIST_RECORDS] + key * RECORD_BYTES
-    at = hash_end(hash_word(HASH_START, key)) & mask
-    while load64(table, 2 * at) != 0:
-        if load64(table, 2 * at) == key + 1:
-            return L[number, LIST_RECORDS] + load64(table, 2 * at + 1) * RECORD_BYTES
-        at = (at + 1) & mask
+    at = slot_of_key(L, number, key)
+    found = load64(L[number, LIST_TABLE], at) & k.LOW_MASK
+    if found != 0:
+        return L[number, LIST_RECORDS] + (found - 1) * RECORD_BYTES
     count = L[number, LIST_COUNT]
-    if 2 * (count + 1) > mask:
+    # At most two thirds are full: probes stay short.
+    if 3 * (count + 1) > 2 * L[number, LIST_SLOTS]:
         return 0
-    store64(table, 2 * at, key + 1)
-    store64(table, 2 * at + 1, count)
+    store64(L[number, LIST_TABLE], at, (key << k.HASH_SHIFT) | (count + 1))
+    if L[number, LIST_KEYS] != 0:
+        store64(L[number, LIST_KEYS], count, key)
     L[number, LIST_COUNT] = count + 1
     return L[number, LIST_RECORDS] + count * RECORD_BYTES
 
 
-@entry_point("int64(int64[::1], int64[::1])")
-def refill_table(before, table):
-    """Fills a larger, empty table with the slots of a smaller one."""
-    mask = table.size // 2 - 1
-    for slot in range(before.size // 2):
-        key = before[2 * slot] - 1
-        if key >= 0:
-            at = hash_end(hash_word(HASH_START, key)) & mask
-            while table[2 * at] != 0:
-                at = (at + 1) & mask
-            table[2 * at], table[2 * at + 1] = key + 1, before[2 * slot + 1]
+@entry_point("int64(int64[:,::1], int64, int64[::1])")
+def refill_table(L, number, before):
+    """Fills the larger, empty table of lists with the slots of a smaller one."""
+    table, keys = L[number, LIST_TABLE], L[number, LIST_KEYS]
+    for i in range(before.size):
+        slot = before[i]
+        if slot == 0:
+            continue
+        if keys == 0:
+            store64(table, slot_of_key(L, number, (slot >> k.HASH_SHIFT) & k.LOW_MASK), slot)
+        else:
+            store64(table, slot_of_key(L, number, load64(keys, (slot & k.LOW_MASK) - 1)), slot)
     return 0
 
 
@@ -132,19 +155,32 @@ def fill_lists(L, number, records_of, values, is_new, lines):
                 store32(pool, at + column, values[i, column])
             if beside != 0:
                 store32(beside, at, lines[i])
-            store32(record, RECORD_LENGTH, length + stride)
             if turn == 0:
                 store32(record, RECORD_OLD, length + stride)
+            else:
+                note_change(L, number, record, length)
+            store32(record, RECORD_LENGTH, length + stride)
     return 0
+
+
+@inlined
+def note_change(L, number, record, length):
+    """Notes the record of a list that gets its first new rows; `length` is that without them."""
+    if length == load32(record, RECORD_OLD):
+        changes = L[number, LIST_CHANGES]
+        store32(L[number, LIST_CHANGED], changes, (record - L[number, LIST_RECORDS]) // RECORD_BYTES)
+        L[number, LIST_CHANGES] = changes + 1
 
 
 @entry_point("int64(int64[:,::1], int64)")
 def make_old(L, number):
     """Makes all rows of lists old."""
-    record = L[number, LIST_RECORDS]
-    for _ in range(L[number, LIST_COUNT]):
+    L = borrowed(L)
+    records, changed = L[number, LIST_RECORDS], L[number, LIST_CHANGED]
+    for i in range(L[number, LIST_CHANGES]):
+        record = records + load32(changed, i) * RECORD_BYTES
         store32(record, RECORD_OLD, load32(record, RECORD_LENGTH))
-        record += RECORD_BYTES
+    L[number, LIST_CHANGES] = 0
     return 0
 
 
@@ -195,6 +231,7 @@ def append_by_prefix(rows, L, number, first, done):
         if lines != 0:
             for i in range(count):
                 store32(lines, end + i, first + done[1] + i)
+        note_change(L, number, record, length)
         store32(record, RECORD_LENGTH, length + count)
         done[0] = group + 1
         done[1] += count
@@ -219,6 +256,7 @@ def append_by_value(rows, L, number, done):
                 done[2] = place - done[1]
                 return POOL_FULL
             store32(L[number, k.POOL], load32(record, RECORD_START) + length, prefix)
+            note_change(L, number, record, length)
             store32(record, RECORD_LENGTH, length + 1)
         done[0] = group + 1
         done[1] += count
@@ -256,6 +294,7 @@ def append_by_columns(rows, L, number, shape, factors, ids, done):
                 for column in range(columns):
                     word += ids[column] * factors[(i + 1) * columns + column]
                 store32(L[number, k.POOL], at + i, word)
+            note_change(L, number, record, length)
             store32(record, RECORD_LENGTH, length + stride)
         done[0] = group + 1
         done[1] += count

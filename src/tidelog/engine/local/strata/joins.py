@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from time import perf_counter
 from typing import Self
 
 import numpy as np
@@ -401,9 +400,10 @@ class LocalStratum:
 
     def bootstrap(self) -> None:
         """Derives the stratum from the rows below it and its facts, into fresh stores."""
-        began = perf_counter()
+        pool = self._thread_pool
+        began = pool.processor_seconds
         if self._fill_with_facts():
-            self.catalog.spare_seconds += ARRANGING_PART * (perf_counter() - began)
+            self.catalog.spare_seconds += ARRANGING_PART * (pool.processor_seconds - began) / pool.threads
             return
         facts = 0
         for relation in self._inside.tolist():
@@ -416,10 +416,10 @@ class LocalStratum:
                     fresh.make_room(len(rows))
                     self._insert_facts(relation, np.ascontiguousarray(rows))
                     facts += len(rows)
-        began = perf_counter()
+        began = pool.processor_seconds
         born = self._derive_all()
         self._look_at_rows(None)
-        self._prepare_for_updates(perf_counter() - began)
+        self._prepare_for_updates((pool.processor_seconds - began) / pool.threads)
         self.work = born
         self.instances = born + facts
         for relation, old in self.replaced.items():
@@ -458,7 +458,8 @@ class LocalStratum:
 
     def _prepare_for_updates(self, seconds: float) -> None:
         """Makes the plans of the next Update and arrangements that it will probe, the smallest first, after a Bootstrap
-        of so many seconds: as many as take a small part of these, and of what earlier strata have left."""
+        of so many seconds of each processor: as many as take a small part of these, and of what earlier strata have
+        left."""
         stores, catalog = self.catalog.stores, self.catalog
         catalog.spare_seconds += ARRANGING_PART * seconds
         plans = PLANNING * sum(1 + len(rule.positives) + len(rule.negatives) for rule in self.plans.rules)

@@ -14,7 +14,6 @@ from tidelog.engine.local.execution import row_wise
 from tidelog.engine.local.execution.row_wise_rules import fits
 from tidelog.engine.local.execution.threads import ThreadPool
 from tidelog.engine.local.kernels import layout as k
-from tidelog.maintain.work_clock import WorkClock
 from tidelog.rules.ir import Rule
 
 if TYPE_CHECKING:
@@ -70,14 +69,15 @@ class RowWiseWaves:
         if not run.begin(from_start=from_start, with_deltas=with_deltas):
             self._is_declined = not from_start
             return False
-        rows, clock = 1, WorkClock()
+        rows = 1
         while rows:
-            began = clock()
+            began = self._pool.processor_seconds
             instances, rows = run.run_wave(int(control[k.WAVE]), self._look)
             control[k.WAVE] += 1
             control[k.INSTANCES] += instances
             stratum.watch.at(int(control[k.WAVE]))
-            if control[k.WAVE] > last_round or not run.pays(instances, rows, clock() - began):
+            seconds = self._pool.processor_seconds - began
+            if control[k.WAVE] > last_round or not run.pays(instances, rows, seconds):
                 break
         if not rows:
             run.arrange(stratum.plans.probed_by_updates())
