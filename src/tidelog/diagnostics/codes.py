@@ -170,7 +170,6 @@ class Code(StrEnum):
     NO_POLARS = "E819"
     BAD_PATH = "E820"
     NOT_A_CALLBACK = "E821"
-    NO_SNAPSHOTS = "E822"
     NOT_A_DATABASE_VARIABLE = "E823"
     NO_SUCH_ROW = "E830"
     BAD_QUERY = "E831"

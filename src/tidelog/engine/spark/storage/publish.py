@@ -30,6 +30,7 @@ class Published:
         self.directory = directory
         self.manifest = last_manifest(directory) or _NOTHING
         self._keep_epochs = keep_epochs
+        self._old: frozenset[str] = frozenset()  # files that the manifests before this one named
         self._reaches_disk = reaches_disk and directory.is_local
 
     @property
@@ -44,12 +45,12 @@ class Published:
         self.manifest = found
 
     def publish(self, manifest: Manifest, changes: Iterable[str], held: Iterable[str]) -> None:
-        """Makes this the manifest in force; sets its number and its retired files.
+        """Makes this the manifest in force; sets its number and its retired files. `remove_old` should follow.
 
         `changes` are files with the changes of the epoch, `held` those that may still be read. Raises UsageError if
         another process has published meanwhile, TransactionError if it cannot be written; then nothing has happened.
         """
-        old, held = self.manifest, frozenset(held)
+        old = self.manifest
         retired = expire(retire(manifest, old, changes), manifest.epoch - self._keep_epochs, held)
         new = replace(manifest, version=old.version + 1, retired=retired)
         self._check_ours()
@@ -60,7 +61,22 @@ class Published:
         except OSError as error:
             raise not_written(self.directory.address, error.strerror or error) from error
         self.manifest = new
-        self._remove(old.named - new.named, held)
+        self._old |= old.named
+
+    def remove_old(self, held: Iterable[str] = ()) -> None:
+        """Removes the files that the manifest in force does not name, except those that are `held`, and the temporary
+        files of its epoch. A state can be pinned until the next one is in force, so this asks again what is held.
+        """
+        held = frozenset(held)
+        names = self._old - self.manifest.named
+        folders = {self.manifest.epoch, *(self.directory.epoch_of(name) for name in names)}
+        try:
+            for epoch in folders:
+                self.directory.sweep(epoch, keep=self.manifest.named | held)
+            self.directory.sweep_manifests(keep=self.manifest.version)
+        except OSError as error:
+            _log.warning("%s: old files could not be removed (%s)", self.directory.address, error)
+        self._old = names & held
 
     def become_writer(self) -> None:
         """Begins to write, and removes the remains of a crash: files that no manifest names, drafts, older manifests.
@@ -71,6 +87,7 @@ class Published:
         self._check_ours()
         if not self.is_new:
             self.publish(self.manifest, (), ())
+            self.remove_old()
         elif not self.directory.is_local:
             return  # two writers that begin at the same time cannot know of one another
         for epoch in self.directory.epochs():
@@ -80,16 +97,6 @@ class Published:
     def _check_ours(self) -> None:
         if max(self.directory.manifests(), default=0) != self.manifest.version:
             raise in_use(self.directory.address, "another process, which has committed since this one did")
-
-    def _remove(self, names: Iterable[str], held: frozenset[str]) -> None:
-        """Removes files that are named no longer, and the temporary files of an epoch."""
-        folders = {self.manifest.epoch, *(self.directory.epoch_of(name) for name in names)}
-        try:
-            for epoch in folders:
-                self.directory.sweep(epoch, keep=self.manifest.named | held)
-            self.directory.sweep_manifests(keep=self.manifest.version)
-        except OSError as error:
-            _log.warning("%s: old files could not be removed (%s)", self.directory.address, error)
 
 
 def last_manifest(directory: StateDirectory) -> Manifest | None:
