@@ -224,7 +224,7 @@ class LocalEngine:
         while self._wanted:
             store, columns = self._wanted.pop()
             if store.is_attached:
-                store.arrange(columns)
+                store.arrange_for_readers(columns)
 
     def _net(self, operations: Sequence[Operation]) -> NetOperations:
         runtime = self._runtime
@@ -562,6 +562,7 @@ class LocalEngine:
         """Checks functional dependencies, passes the point of no return, runs `Inspect`; returns the changes."""
         runtime, visited = self._runtime, self._runtime.scheduler.visited
         runtime.functional_dependencies.check([number for each in visited for number in each.relation_numbers])
+        self._arrange_for_readers()
         changes = self._changes()
         if self._track_state:
             runtime.state_tables.collect(visited)
@@ -570,6 +571,13 @@ class LocalEngine:
         for table in runtime.tables.values():
             table.pull()
         return changes
+
+    def _arrange_for_readers(self) -> None:
+        """Gives stores that a Bootstrap has filled the arrangements that readers use: none of them is to build one."""
+        for stratum in self._runtime.scheduler.visited:
+            for number in stratum.relation_numbers:
+                for columns in self._catalog.read_by(number):
+                    self._catalog.stores[number].arrange(columns)
 
     def _commit_overlays(self) -> None:
         runtime, visited = self._runtime, self._runtime.scheduler.visited

@@ -138,6 +138,7 @@ class LocalReads:
             self._values,
             {name: runtime.tables[name] for name in runtime.weighted},
             runtime.copies,
+            self._indexer,
             frozenset(name for stratum in runtime.strata for name in stratum.on_demand),
         )
         return LocalQueries(view, runtime.strata)
