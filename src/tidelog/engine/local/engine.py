@@ -305,7 +305,13 @@ class LocalEngine:
         for store in self._committed.values():
             if not store.versions.is_published:
                 store.versions.publish(store)
-        self._found_reads = None
+        self._retire_reads()
+
+    def _retire_reads(self) -> None:
+        """Lets the readers of the last state go: it is another one now."""
+        before, self._found_reads = self._found_reads, None
+        if before is not None:
+            before.retire()
 
     @contextmanager
     def idle(self) -> Iterator[bool]:
@@ -379,7 +385,8 @@ class LocalEngine:
 
     def close(self) -> None:
         """Frees the memory, and ends the threads."""
-        self._committed, self._found_reads = {}, None
+        self._committed = {}
+        self._retire_reads()
         self._wanted.clear()
         self._thread_pool.close()
         self._catalog.close()
@@ -392,7 +399,8 @@ class LocalEngine:
         """Applies operations that were committed before, and moves the state to this epoch."""
         with self.replaying():
             self.commit(operations, rules=rules)
-        self.epoch, self._found_reads = epoch, None
+        self.epoch = epoch
+        self._retire_reads()
 
     @contextmanager
     def replaying(self) -> Iterator[None]:
@@ -438,7 +446,8 @@ class LocalEngine:
             stratum.instances = state.instances[min(stratum.relations)]
             stratum.resume(state.bags(GIVEN))
         self._runtime.delays.resume(state.queues())
-        self.epoch, self._found_reads = state.epoch, None
+        self.epoch = state.epoch
+        self._retire_reads()
 
     # State
 
@@ -479,7 +488,8 @@ class LocalEngine:
         self._runtime.delays.resume(
             {name: [self._bag(name, table) for table in queue] for name, queue in state.waiting.items()}
         )
-        self.epoch, self._found_reads = state.epoch, None
+        self.epoch = state.epoch
+        self._retire_reads()
 
     def load(self, states: Mapping[str, pa.Table], epoch: int = 0, given: Mapping[str, Bag] | None = None) -> None:
         """Loads the state of every relation named (the others are empty) without deriving anything.
@@ -498,7 +508,8 @@ class LocalEngine:
             stratum.instances = int(sum(totals))
             stratum.resume(given or {})
         self._catalog.resized.update(self._runtime.numbers.values())
-        self.epoch, self._found_reads = epoch, None
+        self.epoch = epoch
+        self._retire_reads()
 
     def export_counts(self, relation: str) -> list[tuple[Row, list[tuple[int, int]]]]:
         """Returns each row with its iterations, upwards, and their counts; empty except for the strategy `counting`."""
@@ -594,7 +605,7 @@ class LocalEngine:
                 stratum.commit()
             self.epoch += 1
             pins.commits += 1
-            self._found_reads = None
+            self._retire_reads()
             if runtime is not self._published:
                 self._publish()
             for stratum in visited:

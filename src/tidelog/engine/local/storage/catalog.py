@@ -50,7 +50,7 @@ class Catalog:
         return self._arrangements.get((relation, keys), -1)
 
     def note_read_by(self, relation: int, keys: tuple[int, ...]) -> None:
-        """Notes that readers look up by these columns: every later commit has the arrangement, also after a Bootstrap."""
+        """Notes that readers look up by these columns: later commits keep the arrangement, also after a Bootstrap."""
         self._read_by.setdefault(relation, set()).add(keys)
 
     def read_by(self, relation: int) -> Collection[tuple[int, ...]]:
