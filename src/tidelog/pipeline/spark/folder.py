@@ -52,7 +52,7 @@ class Folder:
         return [each.base_name for each in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))]
 
     def times(self) -> dict[str, int]:
-        """Returns when each file directly in the folder was last changed, in milliseconds, where the file system knows."""
+        """Returns when each file directly in the folder was last changed, in milliseconds, if the file system knows."""
         filesystem, path = self._opened
         found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
         return {

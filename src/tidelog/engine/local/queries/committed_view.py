@@ -185,8 +185,9 @@ class CommittedView:
         found = at.bucket(columns, words)
         if found is not None:
             return found
-        if at.arrangement(columns) is None and at.store.note_use(columns) == _MANY_USES:
-            self._indexer.want(at.store, columns)
+        store = at.store
+        if at.arrangement(columns) is None and store.catalog.note_use(store.relation, columns) >= _MANY_USES:
+            self._indexer.want(store, columns)
         scans = self._scans[relation, columns] = self._scans.get((relation, columns), 0) + 1
         return at.scan(columns, words) if scans <= _SCANS else self.private.bucket(relation, columns, words)
 

@@ -108,7 +108,6 @@ class Store:
         self.saved = np.zeros(STORE_FIELDS, dtype=np.int64)
         self.is_indexed = True
         self.scans = 0  # see `queries.lookup`
-        self._uses: dict[tuple[int, ...], int] = {}
         self.line: Words = catalog.S[relation]  # the catalog sets it again when S grows
         self.versions = Versions()
         line = self.line
@@ -366,11 +365,6 @@ class Store:
         """Builds the arrangement by these columns, and notes that it is to stay, whatever takes this store's place."""
         self.arrange(keys)
         self.catalog.note_read_by(self.relation, keys)
-
-    def note_use(self, columns: tuple[int, ...]) -> int:
-        """Counts a look-up by columns that are not arranged; returns how many there were."""
-        uses = self._uses[columns] = self._uses.get(columns, 0) + 1
-        return uses
 
     def is_arranged(self, keys: tuple[int, ...] | Order) -> bool:
         """True if there is an arrangement by these columns, or the trie."""
