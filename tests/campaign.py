@@ -51,6 +51,7 @@ def parts() -> list[Part]:
         Part("crafted directories", "tests.database.storage.crafted --files 400 --seed {seed}"),
         Part("crafted directories of Spark", "tests.engine.spark.crafted --files 200 --seed {seed}"),
         Part("readers in other processes", "tests.database.storage.other_readers --seconds 40 --seed {seed}"),
+        Part("epochs of churn", "tests.database.storage.churn --epochs 4000 --seed {seed}", every=2),
         Part("kills of pipelines", "tests.pipeline.kill --kills 10 --seed {seed}", every=2),
         Part("kills of drivers", "tests.engine.spark.kill --kills 60 --seed {seed}", every=2),
         Part("kills of drivers with a session", "tests.engine.spark.kill --spark --kills 5 --seed {seed}", every=4),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +281,29 @@ def test_many_keys_are_found_with_one_job(tmp_path: Path, spark: Any) -> None:
 
 def host(name: str, size: int) -> dict[str, Any]:
     return {"op": "u", "ts": 1, "name": name, "size": size, "zone": "out"}
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_file_that_was_taken_half_written_is_noticed_when_it_grows(tmp_path: Path, spark: Any, form: str) -> None:
+    lines = {"json": '{"op": "+", "src": "%s", "dst": "%s"}\n', "csv": "+,%s,%s\n"}[form]
+    file = REACH_FILE.replace('format = "json"\npath   = "feed"', f'format = "{form}"\npath   = "feed"')
+    pipe = Pipe(tmp_path, engine="spark", file=file)
+    pipe.table("src,dst\na,b\nb,c\n")
+    path = tmp_path / "feed/a b.txt"
+    path.parent.mkdir()
+    path.write_text(("op,src,dst\n" if form == "csv" else "") + lines % ("c", "d"))
+    pipe.run(spark=spark)
+    assert pipe.warnings == []
+    assert ("a", "d") in pipe.summed("reach")
+    time.sleep(0.01)
+    with path.open("a") as half:
+        half.write(lines % ("d", "e"))
+    pipe.run(spark=spark)
+    (warning,) = pipe.warnings
+    assert f"{path} has changed since its batch was planned" in warning
+    assert ("a", "e") not in pipe.summed("reach"), "a file is read once"
+    rest = tmp_path / "feed/rest.txt"
+    rest.write_text(("op,src,dst\n" if form == "csv" else "") + lines % ("d", "e"))
+    pipe.run(spark=spark)
+    assert len(pipe.warnings) == 1, "told once in each run, as on the local engine"
+    assert ("a", "e") in pipe.summed("reach")

@@ -1,8 +1,7 @@
 """The engine of one database behind its lock: everything that touches the state goes through here.
 
 Engines are not thread-safe, so one commit at a time reaches the engine. A reader pins the last commit (`reads`) and
-does not wait for the next one, nor does that wait for the reader; only an engine without pins is locked for it. At most
-one transaction is open.
+does not wait for the next one, nor does that wait for the reader. At most one transaction is open.
 
 Each call of a transaction needs the facts of keyed relations by key, and the weights of the facts of multisets. They
 are kept here, beside the engine.
@@ -23,7 +22,7 @@ from typing import Any
 from tidelog.database.transactions.listeners import Listeners
 from tidelog.database.transactions.writer_queue import WriterQueue
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import TidelogError, TransactionError, UsageError
+from tidelog.diagnostics.errors import DataError, TidelogError, TransactionError, UsageError
 from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
 from tidelog.engine.interface import Engine, EpochReport, ProgressCallback, Reads
@@ -118,31 +117,33 @@ class LockedEngine:
     def reads(self) -> Iterator[Reads]:
         """Yields the state of the last commit, pinned for this block; no commit waits for it, and it for none.
 
-        An engine without pins is locked instead. Raises UsageError when the database is closed.
+        Raises UsageError when the database is closed.
         """
-        engine = self._engine
-        token = self._begin_reading()
-        try:
-            pinned = None if engine is None or self._lost_in is not None else engine.pin()
-            if pinned is None:
-                with self.engine() as engine:
-                    yield LockedReads(self, engine)
-                return
+        with self.reading():
+            self.check_usable()
+            engine = self._engine
+            if engine is None:
+                raise closed_database()
+            pinned = engine.pin()
             try:
                 if self._engine is None:
                     raise closed_database()
                 yield pinned
             finally:
                 pinned.release()
-        finally:
-            self._readers.pop(token, None)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Notes for a block that this thread reads."""
+        """Notes for a block that this thread reads. Raises UsageError when the database is closed meanwhile and its
+        files are gone.
+        """
         token = self._begin_reading()
         try:
             yield
+        except DataError:
+            if self._engine is None:
+                raise closed_database() from None
+            raise
         finally:
             self._readers.pop(token, None)
 
@@ -177,11 +178,9 @@ class LockedEngine:
 
     @contextmanager
     def while_reading_changes(self) -> Iterator[None]:
-        """Begins a block in which changes of an epoch may be read: those of the local engine at any time."""
-        if self.engine_name != "local" or self._lost_in is not None:
-            with self.lock:
-                yield
-            return
+        """Begins a block in which changes of an epoch may be read, whatever is committed meanwhile."""
+        if self._lost_in is not None:
+            _ = self.lock
         with self.reading():
             yield
 
@@ -338,24 +337,6 @@ class RunningQuery:
 
     def is_cancelled(self) -> bool:
         return self._is_cancelled
-
-
-class LockedReads:
-    """The present state of an engine without pins, while its lock is held; see `engine.interface.Reads`."""
-
-    def __init__(self, locked: LockedEngine, engine: Engine) -> None:
-        self.epoch = locked.report.epoch
-        self.program = engine.program
-        self.rules = locked.rules
-        self.table, self.rows, self.lookup = engine.table, engine.rows, engine.lookup
-        self.frame, self.count, self.contains = engine.frame, engine.count, engine.contains
-        self.queries = engine.queries
-
-    def hold(self) -> LockedReads:
-        return self
-
-    def release(self) -> None:
-        pass
 
 
 def closed_database() -> UsageError:

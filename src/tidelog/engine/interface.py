@@ -226,8 +226,8 @@ class Engine(Protocol):
     def queries(self) -> Queries:
         """Returns the queries of the committed state, until the next epoch. Raises UsageError if there are none."""
 
-    def pin(self) -> Reads | None:
-        """Pins the last commit, also while an epoch runs, and returns its state; None if the engine has no pins."""
+    def pin(self) -> Reads:
+        """Pins the last commit, also while an epoch runs, and returns its state."""
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:
         """Returns the committed facts that transactions gave to an input relation, each with its weight."""

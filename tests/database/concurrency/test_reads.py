@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -13,6 +14,8 @@ import pytest
 import tidelog
 from tests.database.concurrency.storm import REACH, Storm
 from tidelog.engine.local.encoding import pool
+from tidelog.engine.local.queries.store_at import StoreAt
+from tidelog.engine.local.storage.arrangement import Arrangement
 
 SLOW = """
 input relation Edge(a: u32, b: u32)
@@ -423,3 +426,53 @@ def test_a_child_forked_beside_a_reader_gets_an_error_at_once() -> None:
     go_on.set()
     thread.join(30)
     assert len(db.relation("A")) == 1
+
+
+@pytest.mark.parametrize("strategy", ["recompute", "elastic"])
+def test_a_bootstrap_keeps_the_arrangements_that_readers_use(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = tidelog.compile(SLOW, externs={"slowly": lambda x: x}).open(strategy=strategy)
+    reach = db.relation("Reach")
+
+    def load(first: int) -> None:
+        with db.transaction() as tx:
+            tx.clear("Edge")
+            tx.insert("Edge", [(first + i, first + i + 1) for i in range(120)])
+
+    load(0)
+    assert len(reach.lookup(b=7)) == 7
+    assert len(reach.lookup(b=7)) == 7
+    load(1000)
+    monkeypatch.setattr(StoreAt, "scan", lambda *_: pytest.fail("a reader scans"))
+    monkeypatch.setattr(Arrangement, "build", lambda *_: pytest.fail("a reader builds an arrangement"))
+    assert len(reach.lookup(b=1007)) == 7
+    assert db.query("Reach(x, 1003)").rows == [(1000,), (1001,), (1002,)]
+
+
+@pytest.mark.parametrize("strategy", ["recompute", "elastic"])
+def test_queries_that_come_again_and_again_get_an_arrangement(strategy: str) -> None:
+    db = tidelog.compile(SLOW, externs={"slowly": lambda x: x}).open(strategy=strategy)
+    engine: Any = db._locked._engine
+    for number in range(300):
+        if number % 20 == 0:
+            with db.transaction() as tx:
+                tx.insert("Edge", [(number, number + 1), (number + 1, number + 2)])
+        assert len(db.query("Edge(x, $b)", params={"b": number // 20 * 20 + 2}).rows) == 1
+        assert ((1,) in engine._store("Edge").arranged()) == (number >= 260), number
+
+
+def test_a_state_of_the_past_is_freed_without_the_garbage_collector() -> None:
+    db = tidelog.compile(SLOW, externs={"slowly": lambda x: x}).open(strategy="recompute")
+    gc.disable()
+    try:
+        for number in range(3):
+            with db.transaction() as tx:
+                tx.insert("Edge", [(number, number + 1)])
+            with db.snapshot() as snapshot, db.transaction() as tx:
+                tx.insert("Edge", [(100 + number, number)])
+                assert len(snapshot.query("Reach(x, y), Edge(y, z)").rows) >= 0
+            assert db.explain("Reach", (100 + number, number)).height == 1
+            with db.transaction() as tx:
+                tx.insert("Edge", [(50 + number, 51 + number)])
+            assert db.profile().pinned_bytes == 0
+    finally:
+        gc.enable()

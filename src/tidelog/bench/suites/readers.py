@@ -5,13 +5,16 @@ writer commits single edges, and once a graph whose closure takes seconds. The s
 use as much processor time in plain Python, which is what any eight busy threads cost. Every read is compared with the
 recorded states: it must be of a committed epoch that is not older than the last one acknowledged before it, and a
 snapshot must stay as it was.
+
+What is recorded is kept as numbers: sets of rows as the bits of an integer. Objects of their own would be searched by
+Python's garbage collector, in the middle of a read.
 """
 
 from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
@@ -27,16 +30,17 @@ from tidelog.diagnostics.errors import UsageError
 READERS, READS_A_SECOND = 8, 50
 _NODES, _PROBES = 120, 12
 _PAUSE = 0.01
+_SCAN_EVERY = 0.5
 _GROUP = "readers beside commits"
 Row = tuple[int, int]
 
 
-@dataclass
+@dataclass(slots=True)
 class _State:
-    """What reads of one epoch see."""
+    """What reads of one epoch see: the number of rows, and those of each probe as `_bits`."""
 
     count: int
-    rows: dict[int, frozenset[Row]]
+    rows: tuple[int, ...]
 
 
 @dataclass
@@ -45,9 +49,11 @@ class _Recorder:
 
     states: list[_State] = field(default_factory=list)
     acknowledged: int = 0
-    reads: list[tuple[int, Callable[[_State], bool]]] = field(default_factory=list)
+    reads: list[tuple[int, str, int, int]] = field(default_factory=list)
     seconds: dict[str, list[float]] = field(default_factory=dict)
     cpu: float = 0.0
+    scans: int = 0
+    scan_cpu: float = 0.0
     errors: list[BaseException] = field(default_factory=list)
     is_over: threading.Event = field(default_factory=threading.Event)
 
@@ -59,7 +65,7 @@ class _Writer:
         self._db, self._recorder, self._commits, self._large = db, recorder, commits, large
         self._rng = random.Random(1)
         self._edges: set[Row] = set()
-        self._reach: set[Row] = set()
+        self._reach = [0] * _PROBES
         self._count = 0
         self.seconds: list[float] = []
         self.long_seconds = 0.0
@@ -88,8 +94,9 @@ class _Writer:
             """Notes the state that the epoch makes; called before the commit is acknowledged."""
             self._count += len(delta.inserted) - len(delta.deleted) if not is_large else len(delta)
             if not is_large:
-                self._reach |= set(delta.inserted)
-                self._reach -= set(delta.deleted)
+                for src, dst in (*delta.inserted, *delta.deleted):
+                    if src < _PROBES:
+                        self._reach[src] ^= 1 << dst
 
         stop = self._db.on_change("Reach", record)
         started = perf_counter()
@@ -99,8 +106,7 @@ class _Writer:
         taken = perf_counter() - started
         stop()
         self._edges = (self._edges | (set() if is_large else set(inserted))) - set(deleted)
-        rows = {probe: frozenset(row for row in self._reach if row[0] == probe) for probe in range(_PROBES)}
-        states.append(_State(self._count, rows))
+        states.append(_State(self._count, tuple(self._reach)))
         self._recorder.acknowledged = len(states) - 1
         return taken
 
@@ -109,27 +115,43 @@ def _read(db: Database, recorder: _Recorder, rng: random.Random) -> None:
     """Does one read, and notes its latency and what it saw."""
     probe, kind = rng.randrange(_PROBES), rng.choice(["len", "lookup", "query", "explain"])
     first, other = recorder.acknowledged, rng.randrange(_NODES)
+    rows: Iterable[Row] = ()
     started, used = perf_counter(), thread_time()
-    is_right: Callable[[_State], bool]
     if kind == "len":
-        count = len(db.relation("Reach"))
-        is_right = lambda state: state.count == count  # noqa: E731
+        seen = len(db.relation("Reach"))
     elif kind == "lookup":
-        rows = frozenset(db.relation("Reach").lookup(src=probe))
-        is_right = lambda state: state.rows[probe] == rows  # noqa: E731
+        rows = db.relation("Reach").lookup(src=probe)
     elif kind == "query":
-        found = frozenset((probe, dst) for (dst,) in db.query("Reach($x, y)", params={"x": probe}).rows)
-        is_right = lambda state: state.rows[probe] == found  # noqa: E731
+        rows = db.query("Reach($x, y)", params={"x": probe}).rows
     else:
         try:
-            is_there = len(db.explain("Reach", (probe, other))) > 0
+            seen = int(len(db.explain("Reach", (probe, other))) > 0)
         except UsageError:
-            is_there = False
-        is_right = lambda state: ((probe, other) in state.rows[probe]) == is_there  # noqa: E731
+            seen = 0
     taken = perf_counter() - started
     recorder.cpu += thread_time() - used
     recorder.seconds.setdefault(kind, []).append(taken)
-    recorder.reads.append((first, is_right))
+    if kind in ("lookup", "query"):
+        seen = _bits(row[-1] for row in rows)
+    recorder.reads.append((first, kind, probe if kind != "explain" else probe * _NODES + other, seen))
+
+
+def _bits(nodes: Iterable[int]) -> int:
+    """Returns the number whose bits are these nodes."""
+    found = 0
+    for node in nodes:
+        found |= 1 << node
+    return found
+
+
+def _is_of(state: _State, kind: str, where: int, seen: int) -> bool:
+    """True if a read could have seen this in the state."""
+    if kind == "len":
+        return state.count == seen
+    if kind == "explain":
+        probe, other = divmod(where, _NODES)
+        return state.rows[probe] >> other & 1 == seen
+    return state.rows[where] == seen
 
 
 def _every(recorder: _Recorder, seconds: float, work: Callable[[], None]) -> None:
@@ -179,10 +201,10 @@ def readers(settings: Settings) -> Outcome:
         works: list[tuple[float, Callable[[], None]]] = [
             (1 / READS_A_SECOND, partial(_read, db, recorder, rng)) for rng in rngs
         ]
-        works.append((0.5, partial(_scan, db)))
+        works.append((_SCAN_EVERY, partial(_scan, db, recorder)))
         _beside(recorder, writer, works)
         out.check(f"{_GROUP}: the snapshot", pinned.relation("Reach").rows() == before, True)
-    wrong = sum(not any(is_right(state) for state in recorder.states[first:]) for first, is_right in recorder.reads)
+    wrong = sum(not any(_is_of(state, *read) for state in recorder.states[first:]) for first, *read in recorder.reads)
     out.check(f"{_GROUP}: reads that are of no committed epoch", wrong, 0)
     for kind, seconds in sorted(recorder.seconds.items()):
         out.case(_GROUP, f"{kind}, all reads", seconds)
@@ -194,8 +216,9 @@ def readers(settings: Settings) -> Outcome:
     settings.say(f"{_GROUP}: the same beside plain Python")
     db, load = program.open(threads=settings.threads), _Recorder()
     writer = _Writer(db, load, commits, large)
-    share = recorder.cpu / max(len(recorder.reads), 1)
-    _beside(load, writer, [(1 / READS_A_SECOND, lambda: _busy(share))] * READERS)
+    share, scan = recorder.cpu / max(len(recorder.reads), 1), recorder.scan_cpu / max(recorder.scans, 1)
+    works = [(1 / READS_A_SECOND, partial(_busy, share))] * READERS
+    _beside(load, writer, [*works, (_SCAN_EVERY, partial(_busy, scan))])
     out.case(_GROUP, "a small commit beside plain Python of equal processor time", writer.seconds, "Python")
     out.ratio(_GROUP, "commits beside readers / beside plain Python", beside, out.cases[-1])
     db.close()
@@ -204,5 +227,8 @@ def readers(settings: Settings) -> Outcome:
     return out
 
 
-def _scan(db: Database) -> None:
+def _scan(db: Database, recorder: _Recorder) -> None:
+    used = thread_time()
     db.relation("Reach").to_arrow()
+    recorder.scan_cpu += thread_time() - used
+    recorder.scans += 1

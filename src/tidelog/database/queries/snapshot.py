@@ -9,7 +9,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Self
 
-from tidelog.database.locked_engine import LockedEngine, LockedReads, RunningQuery, declared
+from tidelog.database.locked_engine import LockedEngine, RunningQuery, declared
 from tidelog.database.queries.readable import Readable
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
@@ -67,12 +67,6 @@ class _PinnedSource:
         self._lock = Lock()
         self._reads: Reads | None = None
         with locked.reads() as reads:
-            if isinstance(reads, LockedReads):
-                raise UsageError(
-                    f"the {locked.engine_name} engine has no snapshots",
-                    code=Code.NO_SNAPSHOTS,
-                    help='open the database with engine="local"',
-                )
             self.epoch = reads.epoch
             self.definitions: Definitions = reads.program.functions.definitions
             self._program = reads.program

@@ -232,7 +232,7 @@ class LocalEngine:
         while self._wanted:
             store, columns = self._wanted.pop()
             if store.is_attached:
-                store.arrange(columns)
+                store.arrange_for_readers(columns)
 
     def _net(self, operations: Sequence[Operation]) -> NetOperations:
         runtime = self._runtime
@@ -313,7 +313,13 @@ class LocalEngine:
         for store in self._committed.values():
             if not store.versions.is_published:
                 store.versions.publish(store)
-        self._found_reads = None
+        self._retire_reads()
+
+    def _retire_reads(self) -> None:
+        """Lets the readers of the last state go: it is another one now."""
+        before, self._found_reads = self._found_reads, None
+        if before is not None:
+            before.retire()
 
     @contextmanager
     def idle(self) -> Iterator[bool]:
@@ -387,7 +393,8 @@ class LocalEngine:
 
     def close(self) -> None:
         """Frees the memory, and ends the threads."""
-        self._committed, self._found_reads = {}, None
+        self._committed = {}
+        self._retire_reads()
         self._wanted.clear()
         self._thread_pool.close()
         self._catalog.close()
@@ -400,7 +407,8 @@ class LocalEngine:
         """Applies operations that were committed before, and moves the state to this epoch."""
         with self.replaying():
             self.commit(operations, rules=rules)
-        self.epoch, self._found_reads = epoch, None
+        self.epoch = epoch
+        self._retire_reads()
 
     @contextmanager
     def replaying(self) -> Iterator[None]:
@@ -446,7 +454,8 @@ class LocalEngine:
             stratum.instances = state.instances[min(stratum.relations)]
             stratum.resume(state.bags(GIVEN))
         self._runtime.delays.resume(state.queues())
-        self.epoch, self._found_reads = state.epoch, None
+        self.epoch = state.epoch
+        self._retire_reads()
 
     # State
 
@@ -487,7 +496,8 @@ class LocalEngine:
         self._runtime.delays.resume(
             {name: [self._bag(name, table) for table in queue] for name, queue in state.waiting.items()}
         )
-        self.epoch, self._found_reads = state.epoch, None
+        self.epoch = state.epoch
+        self._retire_reads()
 
     def load(self, states: Mapping[str, pa.Table], epoch: int = 0, given: Mapping[str, Bag] | None = None) -> None:
         """Loads the state of every relation named (the others are empty) without deriving anything.
@@ -506,7 +516,8 @@ class LocalEngine:
             stratum.instances = int(sum(totals))
             stratum.resume(given or {})
         self._catalog.resized.update(self._runtime.numbers.values())
-        self.epoch, self._found_reads = epoch, None
+        self.epoch = epoch
+        self._retire_reads()
 
     def export_counts(self, relation: str) -> list[tuple[Row, list[tuple[int, int]]]]:
         """Returns each row with its iterations, upwards, and their counts; empty except for the strategy `counting`."""
@@ -571,6 +582,7 @@ class LocalEngine:
         """Checks functional dependencies, passes the point of no return, runs `Inspect`; returns the changes."""
         runtime, visited = self._runtime, self._runtime.scheduler.visited
         runtime.functional_dependencies.check([number for each in visited for number in each.relation_numbers])
+        self._arrange_for_readers()
         changes = self._changes()
         if self._track_state:
             runtime.state_tables.collect(visited)
@@ -579,6 +591,13 @@ class LocalEngine:
         for table in runtime.tables.values():
             table.pull()
         return changes
+
+    def _arrange_for_readers(self) -> None:
+        """Gives stores that a Bootstrap has filled the arrangements that readers use: none of them is to build one."""
+        for stratum in self._runtime.scheduler.visited:
+            for number in stratum.relation_numbers:
+                for columns in self._catalog.read_by(number):
+                    self._catalog.stores[number].arrange(columns)
 
     def _commit_overlays(self) -> None:
         runtime, visited = self._runtime, self._runtime.scheduler.visited
@@ -595,7 +614,7 @@ class LocalEngine:
                 stratum.commit()
             self.epoch += 1
             pins.commits += 1
-            self._found_reads = None
+            self._retire_reads()
             if runtime is not self._published:
                 self._publish()
             for stratum in visited:

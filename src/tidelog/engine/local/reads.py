@@ -53,6 +53,7 @@ class LocalReads:
         self._at: dict[str, StoreAt] = {}
         self._lock = Lock()
         self._queries: LocalQueries | None = None
+        self._is_retired = False
 
     def hold(self) -> LocalReads:
         """Pins the commit, once more; the caller has the turn, or has pinned it."""
@@ -61,11 +62,24 @@ class LocalReads:
 
     def release(self) -> None:
         """Ends one pin."""
-        self._pins.release(self._commit)
+        if self._pins.release(self._commit) and self._is_retired:
+            self._let_go()
         if self._pins.keeping:
             with self._indexer.idle() as is_idle:
                 if is_idle:
                     self._pins.forget()
+
+    def retire(self) -> None:
+        """Notes that this state is the last one no more: with its last pin, stores go that a Bootstrap has replaced,
+        and copies for queries."""
+        self._is_retired = True
+        if not self._pins.is_held(self._commit):
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Breaks the cycle of this object and its queries, which would keep the memory until Python looks for it."""
+        with self._lock:
+            self._stores, self._at, self._queries = {}, {}, None
 
     def table(self, relation: str) -> pa.Table:
         at = self.at(relation)
@@ -138,6 +152,7 @@ class LocalReads:
             self._values,
             {name: runtime.tables[name] for name in runtime.weighted},
             runtime.copies,
+            self._indexer,
             frozenset(name for stratum in runtime.strata for name in stratum.on_demand),
         )
         return LocalQueries(view, runtime.strata)

@@ -4,6 +4,8 @@
 of the new state. A failure before that leaves the old manifest in force, and removes the new files. Only the DataFrame
 API is used, so classic sessions and Spark Connect serve alike.
 
+A reader pins the last manifest (`reads`) and does not wait for the next one; the files that it names stay meanwhile.
+
 The manifest is all that an engine needs to continue after another one, however that ended: nothing is replayed.
 
 DataFrames of users are lazy and read files. Those of an epoch stay for the next `keep_epochs` epochs, so a DataFrame
@@ -18,6 +20,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -41,7 +44,7 @@ from tidelog.engine.marks import Marks, marked
 from tidelog.engine.spark import session
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.epoch.cancellation import Cancellation
-from tidelog.engine.spark.epoch.changes import SparkChanges, fitted
+from tidelog.engine.spark.epoch.changes import SparkChanges
 from tidelog.engine.spark.epoch.delays import due, still_waiting
 from tidelog.engine.spark.epoch.functional_dependencies import check_functions
 from tidelog.engine.spark.epoch.inspect import show_inspected
@@ -56,24 +59,21 @@ from tidelog.engine.spark.plans.placement import Placement
 from tidelog.engine.spark.plans.split_inputs import split_inputs
 from tidelog.engine.spark.plans.tasks.task import Workers
 from tidelog.engine.spark.plans.tasks.task_context import TaskContext, without_keys
-from tidelog.engine.spark.queries.lookup import lookup
-from tidelog.engine.spark.queries.queries import Source, SparkQueries
+from tidelog.engine.spark.reads import Readable, SparkReads
 from tidelog.engine.spark.storage.change_lists import read_list
 from tidelog.engine.spark.storage.directory import StateDirectory, temporary_directory
 from tidelog.engine.spark.storage.manifest import Basis, Manifest
+from tidelog.engine.spark.storage.pins import Pins
 from tidelog.engine.spark.storage.publish import Published
-from tidelog.engine.spark.storage.scan import named, scan_rows
-from tidelog.engine.spark.storage.state_files import TOTAL, Changed, Stored, read_rows, read_weights
-from tidelog.engine.spark.task_errors import spark_errors
+from tidelog.engine.spark.storage.state_files import Changed, Stored
 from tidelog.engine.storage_errors import foreign_process, other_program, read_only
 from tidelog.maintain.options import Maintenance
 from tidelog.maintain.profile import Profile
 from tidelog.maintain.source_rule import written_rule
 from tidelog.maintain.switch import Switch
-from tidelog.rules.ir import Kind, Role, Rule, RuleProgram
+from tidelog.rules.ir import Role, Rule, RuleProgram
 from tidelog.rules.rule_changes.rule_set import Layer, RuleSet
 from tidelog.rules.schema.storable import know_functions, unstorable_column
-from tidelog.rules.schema.stored import stored_rows
 
 KEEP_EPOCHS = 8
 """The number of epochs that the files of an epoch stay after it, by default."""
@@ -153,12 +153,14 @@ class SparkEngine:
         )
         self._frames = Frames(Switch(self._maintenance.switch), StateCache(), self._maintenance.strategy)
         self._changes: weakref.WeakSet[SparkChanges] = weakref.WeakSet()
-        self._queries: SparkQueries | None = None
+        self._pins, self._turn = Pins(), Lock()
+        self._views: weakref.WeakSet[SparkReads] = weakref.WeakSet()
         self._profiler = Profiler()
         self._cancellation = Cancellation(self._spark)
         self._tell: ProgressCallback | None = None
         self._take(program)
         self._chooser = self._new_chooser(self._plans)  # raises for an impossible request
+        self._reads = self._reading()
 
     def _take(self, program: RuleProgram) -> None:
         """Takes the rules of a program for the epochs to come."""
@@ -183,6 +185,7 @@ class SparkEngine:
             self._check_program(self._basis)
             return Outcome({}, self._report_of_opening(started))
         self._state.become_writer(self._access.keep_changes)
+        self._show()
         if self._state.is_new:
             outcome = self._attempt((), started, {})
             assert outcome is not None
@@ -264,46 +267,51 @@ class SparkEngine:
         return KeptEpoch(epoch, found.time, rows)
 
     def table(self, relation: str) -> pa.Table:
-        declared = self._relations[relation]
-        return fitted(read_rows(self._directory, declared, self._stored(relation)), declared)
+        return self._reads.table(relation)
 
     def rows(self, relation: str) -> list[tuple[Row, int]]:
-        declared = self._relations[relation]
-        if declared.kind is Kind.SET:
-            table = read_rows(self._directory, declared, self._stored(relation))
-            return [(row, 1) for row in stored_rows(table, declared, self._context.definitions)]
-        table = read_weights(self._directory, declared, self._stored(relation))
-        return list(zip(stored_rows(table, declared, self._context.definitions), table[TOTAL].to_pylist(), strict=True))
+        return self._reads.rows(relation)
 
     def lookup(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
-        return stored_rows(self._found(relation, columns, key), self._relations[relation], self._context.definitions)
+        return self._reads.lookup(relation, columns, key)
 
     def frame(self, relation: str) -> Any:
-        declared = self._relations[relation]
-        with spark_errors():
-            scanned = scan_rows(self._spark, self._directory, declared, self._stored(relation))
-            return named(scanned, declared, self._context.definitions)
+        return self._reads.frame(relation)
 
     def count(self, relation: str) -> int:
-        stored = self._stored(relation)
-        return stored.rows if stored is not None else 0
+        return self._reads.count(relation)
 
     def contains(self, relation: str, row: Row) -> bool:
-        return bool(self._found(relation, tuple(range(len(row))), row).num_rows)
+        return self._reads.contains(relation, row)
 
     def queries(self) -> Queries:
-        if self._queries is None:
-            source = Source(self._directory, self._relations, self._relations_stored, self._facts_of_users())
-            self._queries = SparkQueries(self.program, source)
-        return self._queries
+        return self._reads.queries()
 
-    def pin(self) -> None:
-        """Has no pins: readers wait for the lock of the database."""
+    def pin(self) -> SparkReads:
+        """Returns the state of the last commit, for readers in any thread; its files stay until `release`."""
+        with self._turn:
+            return self._reads.hold()
+
+    def _reading(self) -> SparkReads:
+        """Returns the state of the manifest in force for readers, by the present rules."""
+        readable = Readable(self.program, self._rules, self._relations, self._written)
+        reads = SparkReads(self._spark, self._directory, readable, self._state.manifest, self._pins)
+        self._views.add(reads)
+        return reads
+
+    def _show(self) -> None:
+        """Makes the state of the manifest in force the one that readers see."""
+        before, found = self._reads, self._reading()
+        with self._turn:
+            self._reads = found
+        before.retire()
 
     def profile(self) -> Profile:
         sizes = {name: self._directory.size(stored.files) for name, stored in self._relations_stored.items()}
         rows = {name: self.count(name) for name in self.program.relations}
-        return self._profiler.profile(self._state.manifest.epoch, rows, sizes)
+        found = self._profiler.profile(self._state.manifest.epoch, rows, sizes)
+        pinned = self._directory.size(self._pins.files - self._state.manifest.files)
+        return replace(found, pinned_bytes=pinned + sum(view.loaded_bytes() for view in list(self._views)))
 
     def facts(self, relation: str) -> list[tuple[Row, int]]:
         return self.rows(self._written[relation])
@@ -329,7 +337,6 @@ class SparkEngine:
             return None
         self._access.check_form()
         started, before = perf_counter(), self._state.manifest
-        self._release_queries()
         self._state.refresh()
         try:
             self._check_program(before.basis)
@@ -340,6 +347,7 @@ class SparkEngine:
             rules = self.stored_rules() or self._base
             assert rules is not None
             self._take(rules.rules)
+        self._show()
         return self, self._report_of_opening(started)
 
     def cancel(self) -> bool:
@@ -352,7 +360,7 @@ class SparkEngine:
         """Releases the writer's lock. Removes a temporary state, after reading changes still in use into memory."""
         if os.getpid() != self._process:
             return
-        self._release_queries()
+        self._reads.retire()
         if self._access.release is not None:
             self._access.release()
         self._frames.states.close()
@@ -361,18 +369,9 @@ class SparkEngine:
                 changes.detach()
             self._directory.remove()
 
-    def _found(self, relation: str, columns: tuple[int, ...], key: Row) -> pa.Table:
-        declared, stored = self._relations[relation], self._stored(relation)
-        return lookup(self._directory, declared, stored, columns, key, self._context.definitions)
-
     def _facts_of_users(self) -> dict[str, str]:
         """Returns, for input relations that rules derive too, the relation with the facts of users."""
         return {name: written for name, written in self._written.items() if name != written}
-
-    def _release_queries(self) -> None:
-        if self._queries is not None:
-            self._queries.release()
-            self._queries = None
 
     def _check_program(self, basis: Basis) -> None:
         """Raises UsageError if the state is of another program."""
@@ -404,7 +403,6 @@ class SparkEngine:
         last = self._state.manifest
         number = last.epoch + 1
         label = uuid.uuid4().hex[:12]
-        self._release_queries()
         self._directory.make(number)
         attempt = Attempt(
             self._spark, self._directory, number, label, self._context, started, self._cancellation, self._tell
@@ -469,16 +467,22 @@ class SparkEngine:
     def _all_rows(self, relation: str, target: str, sign: int) -> list[Operation]:
         """Returns operations that insert the committed rows of a relation into another one, or delete them from it."""
         by_weight: dict[int, list[Row]] = {}
-        for row, weight in self.rows(relation):
+        for row, weight in self._reading().rows(relation):
             by_weight.setdefault(weight, []).append(row)
         return [Operation(target, sign * weight, self.stage(target, rows)) for weight, rows in by_weight.items()]
 
     def _publish(
         self, manifest: Manifest, changed: Sequence[str] = (), outputs: Mapping[str, Changed] | None = None
     ) -> None:
-        held = [*self._workers.needed, *(name for changes in self._changes for name in changes.files)]
         with self._cancellation.held():
-            self._state.publish(manifest, changed, held, outputs)
+            self._state.publish(manifest, changed, self._held_files(), outputs)
+            self._show()
+            self._state.remove_old(self._held_files())
+
+    def _held_files(self) -> set[str]:
+        """Returns the files that tasks, pinned states and changes need, whatever the state is."""
+        changes = (name for changes in list(self._changes) for name in changes.files)
+        return {*self._workers.needed, *self._pins.files, *changes}
 
     def _output_changes(self, epoch: Epoch) -> dict[str, ChangeRows]:
         changes: dict[str, ChangeRows] = {}

@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 from tidelog.diagnostics.codes import Code
@@ -105,11 +106,14 @@ class LazySession:
     def __init__(self) -> None:
         self.made: Any = None
         self.when_made: Callable[[], object] = lambda: None
+        self._lock = RLock()  # a reader may need the session while an epoch does
 
     def __getattr__(self, name: str) -> Any:
         if self.made is None:
-            self.made = local_session()
-            self.when_made()
+            with self._lock:
+                if self.made is None:
+                    self.made = local_session()
+                    self.when_made()
         return getattr(self.made, name)
 
 

@@ -4,6 +4,8 @@ Spark writes the parts of each source in a batch to the checkpoint before it del
 with the same records, until `foreachBatch` has returned. The number of a batch is committed with its epoch, so a
 committed batch is skipped. A checkpoint belongs to its feeds and to its database: the id of the query and the
 definitions of the feeds are stored beside it.
+
+A file is taken once, as it is then. If somebody writes to it later, that is told, since rows of it may be missing.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ from __future__ import annotations
 import io
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from time import monotonic
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +31,7 @@ from tidelog.pipeline.batch_log import LOCAL_LOG
 from tidelog.pipeline.local.records import columns_of, read_document, read_documents, read_text
 from tidelog.pipeline.records import Record
 from tidelog.pipeline.settings import Feed
-from tidelog.pipeline.spark.checkpointed_files import missing_files
+from tidelog.pipeline.spark.checkpointed_files import TakenFiles, missing, planned_files
 from tidelog.pipeline.spark.failures import naming, said
 from tidelog.pipeline.spark.folder import Folder
 from tidelog.pipeline.spark.signed import signed
@@ -38,6 +41,8 @@ from tidelog.rules.schema.arrow import arrow_schema, with_plain_columns
 from tidelog.values import Definitions
 
 _FEEDS = "feeds.json"
+_LOOK_AGAIN = 5.0
+"""Seconds after which the files that were taken are looked at again, at the least."""
 
 
 class _StoppedError(Exception):
@@ -60,6 +65,7 @@ class SparkFeeds:
         self._supposed: list[Feed] = []
         self._failure: BaseException | None = None
         self._taking = threading.Lock()
+        self._taken = TakenFiles(folder / "log")
 
     def check(self, last: int | None) -> None:
         described = [[feed.relation, feed.place.format, feed.place.written] for feed in self._feeds]
@@ -111,15 +117,17 @@ class SparkFeeds:
         trigger: dict[str, Any] = {"availableNow": True}
         if watch:
             trigger = {"processingTime": every(interval)}
-        for path in missing_files(self._folder / "log"):
+        planned = planned_files(self._folder / "log")
+        for path in missing(planned):
             self._warn(f"{path} no longer exists and is left out of its batch")
+        self._tell_changes(but=planned)
         while True:
             writer = self._stream().writeStream.foreachBatch(take_frame)
             writer = writer.option("checkpointLocation", self._folder.spark_path("log"))
             self._failure = None
             self._query = writer.trigger(**trigger).start()
             try:
-                self._wait(stop)
+                self._wait(stop, interval)
                 return
             except DataError as error:
                 # Perhaps new files have other columns than supposed. The batch will be delivered again.
@@ -153,21 +161,36 @@ class SparkFeeds:
                 streams.append(stream.select(f.col("record").alias(f"f{place}")))
         return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), streams)
 
-    def _wait(self, stop: Stop) -> None:
+    def _wait(self, stop: Stop, interval: float) -> None:
         from pyspark.errors import PySparkException
 
+        looked = monotonic()
         try:
             while not self._query.awaitTermination(0.2):
                 if stop.is_set():
                     with self._taking:
                         self._query.stop()
                     return
+                if monotonic() > looked + max(interval, _LOOK_AGAIN):
+                    self._tell_changes()
+                    looked = monotonic()
+            self._tell_changes()
         except PySparkException as error:
             if isinstance(self._failure, _StoppedError) or (stop.is_set() and self._failure is None):
                 return
             if self._failure is not None:
                 raise self._failure from None
             raise DataError(f"the feeds cannot be read: Spark says: {said(error)}", code=Code.SOURCE_FAILED) from error
+
+    def _tell_changes(self, but: Collection[str] = ()) -> None:
+        for path in self._taken.changed():
+            if path in but:
+                continue
+            self._warn(
+                f"{path} has changed since its batch was planned, and files are read once. Rows of it may be missing:"
+                " write a file elsewhere, move it into the folder when it is finished, and put the missing rows into"
+                " a new file"
+            )
 
     def _batch(self, frame: Any, number: int) -> Batch:
         with naming("changes"):

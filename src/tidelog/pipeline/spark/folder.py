@@ -51,6 +51,16 @@ class Folder:
         filesystem, path = self._opened
         return [each.base_name for each in filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))]
 
+    def times(self) -> dict[str, int]:
+        """Returns when each file directly in the folder was last changed, in milliseconds, if the file system knows."""
+        filesystem, path = self._opened
+        found = filesystem.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+        return {
+            each.base_name: each.mtime_ns // 1_000_000
+            for each in found
+            if each.type == pafs.FileType.File and each.mtime_ns is not None
+        }
+
     def exists(self, name: str) -> bool:
         filesystem, path = self._opened
         return bool(filesystem.get_file_info(f"{path}/{name}").type != pafs.FileType.NotFound)

@@ -1,8 +1,9 @@
 """The rows of one commit, looked up by any columns: the input of explanations and queries.
 
 A look-up by columns that an epoch's plans arrange reads that arrangement, beside the epochs that run. By other columns
-it scans, and after a few scans reads a copy of the relation with an arrangement of its own (`private_rows`): no epoch
-pays for a query that was run once.
+it scans. When the scans of one commit have taken as long as a copy, it reads a copy of the relation with an arrangement
+of its own (`private_rows`): no epoch pays for a query that was run once. Columns by which queries look up again and
+again, over many commits, get an arrangement at the next commit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.queries.lookup import Indexer
 from tidelog.engine.local.queries.private_rows import PrivateRows
 from tidelog.engine.local.queries.store_at import StoreAt
 from tidelog.engine.local.storage.catalog import Catalog
@@ -24,7 +26,8 @@ from tidelog.rules.analysis.copies import Copies, Copy
 from tidelog.rules.ir import RuleProgram
 
 _FIRST_CHUNK, _LARGEST_CHUNK = 64, 65_536
-_SCANS = 2  # look-ups by other columns that scan, before the rows are copied and arranged
+_SCANS = 32  # look-ups by other columns that scan: to copy and arrange the rows takes about as long
+_MANY_USES = 256  # look-ups by other columns, of all commits, before the next commit arranges the rows
 _UNKNOWN_SIZE = 1000
 _Index = dict[Row, list[tuple[Row, int]]]
 Derive = Callable[[str, tuple[int, ...], Row], Iterator[Row]]
@@ -45,6 +48,7 @@ class CommittedView:
         values: Values,
         tables: Mapping[str, Table],
         copies: Copies,
+        indexer: Indexer,
         on_demand: Collection[str] = (),
     ) -> None:
         self.program = program
@@ -54,6 +58,7 @@ class CommittedView:
         self._commit = commit
         self._tables = tables
         self._copies = copies.places
+        self._indexer = indexer
         self._on_demand = on_demand
         self.derive: Derive | None = None
         self.sizes: Mapping[str, int] = {}
@@ -180,6 +185,9 @@ class CommittedView:
         found = at.bucket(columns, words)
         if found is not None:
             return found
+        store = at.store
+        if at.arrangement(columns) is None and store.catalog.note_use(store.relation, columns) >= _MANY_USES:
+            self._indexer.want(store, columns)
         scans = self._scans[relation, columns] = self._scans.get((relation, columns), 0) + 1
         return at.scan(columns, words) if scans <= _SCANS else self.private.bucket(relation, columns, words)
 

@@ -40,7 +40,7 @@ def find_lines(at: StoreAt, columns: tuple[int, ...], key: Words, indexer: Index
     """Returns the lines of the rows with these words in these columns (at least one)."""
     found = at.bucket(columns, key)
     if found is None and at.arrangement(columns) is None and not _may_scan(at.store):
-        if _build(at.store, indexer, lambda: at.store.arrange(columns)):
+        if _build(at.store, indexer, lambda: at.store.arrange_for_readers(columns)):
             found = at.bucket(columns, key)
         else:
             indexer.want(at.store, columns)

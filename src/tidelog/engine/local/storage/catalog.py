@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -39,6 +39,8 @@ class Catalog:
         self.A: Words = np.zeros((0, ARRANGEMENT_FIELDS), dtype=np.int64)
         self._arrangements: dict[tuple[int, tuple[int, ...] | Order], int] = {}
         self.stores = [Store(self, relation, width) for relation, width in enumerate(columns)]
+        self._read_by: dict[int, set[tuple[int, ...]]] = {}
+        self._uses: dict[tuple[int, tuple[int, ...]], int] = {}
         self.resized: set[int] = set()  # relations whose memory has changed outside an epoch
         self._scratches: dict[int, Store] = {}
         self._unused: list[int] = []
@@ -48,6 +50,19 @@ class Catalog:
     def known_arrangement(self, relation: int, keys: tuple[int, ...]) -> int:
         """Returns the line in A for an arrangement by these columns; -1 if nobody has asked for it."""
         return self._arrangements.get((relation, keys), -1)
+
+    def note_read_by(self, relation: int, keys: tuple[int, ...]) -> None:
+        """Notes that readers look up by these columns: later commits keep the arrangement, also after a Bootstrap."""
+        self._read_by.setdefault(relation, set()).add(keys)
+
+    def note_use(self, relation: int, columns: tuple[int, ...]) -> int:
+        """Counts a look-up by columns that are not arranged; returns how many there were."""
+        uses = self._uses[relation, columns] = self._uses.get((relation, columns), 0) + 1
+        return uses
+
+    def read_by(self, relation: int) -> Collection[tuple[int, ...]]:
+        """Returns the columns by which readers look up rows of a relation."""
+        return self._read_by.get(relation, ())
 
     def add(self, columns: Sequence[int]) -> list[int]:
         """Adds empty stores for more relations; returns their numbers: free lines first, then new ones.
@@ -75,6 +90,8 @@ class Catalog:
         """Frees the lines of removed relations."""
         for number in numbers:
             self.stores[number] = Store(self, number, 0)
+            self._read_by.pop(number, None)
+            self._uses = {key: count for key, count in self._uses.items() if key[0] != number}
             self._unused.append(number)
 
     def arrangement(self, relation: int, keys: tuple[int, ...] | Order) -> int:

@@ -358,6 +358,11 @@ class Store:
             arrangement.build(self.catalog.S, self.catalog.A, number, self.relation)
         self.line[FIRST_ARRANGEMENT] = number
 
+    def arrange_for_readers(self, keys: tuple[int, ...]) -> None:
+        """Builds the arrangement by these columns, and notes that it is to stay, whatever takes this store's place."""
+        self.arrange(keys)
+        self.catalog.note_read_by(self.relation, keys)
+
     def is_arranged(self, keys: tuple[int, ...] | Order) -> bool:
         """True if there is an arrangement by these columns, or the trie."""
         return self.catalog.arrangement(self.relation, keys) in self.arrangements

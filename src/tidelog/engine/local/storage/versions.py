@@ -177,8 +177,8 @@ class Pins:
             self.made += 1
             self.is_pinned = True
 
-    def release(self, commit: int) -> None:
-        """Ends one pin of a commit."""
+    def release(self, commit: int) -> bool:
+        """Ends one pin of a commit; returns True if that was the last one."""
         with self._lock:
             left = self._held[commit] - 1
             if left:
@@ -186,6 +186,11 @@ class Pins:
             else:
                 del self._held[commit]
                 self.is_pinned = bool(self._held)
+            return not left
+
+    def is_held(self, commit: int) -> bool:
+        """True if a commit is pinned."""
+        return commit in self._held
 
     def oldest(self) -> int | None:
         """Returns the oldest pinned commit."""

@@ -15,10 +15,12 @@ derivations is not known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_, or_
+from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -69,24 +71,39 @@ class Source:
         return relation in self.stored and self.stored[relation].counted
 
 
+@dataclass(slots=True)
+class _Loaded:
+    """An engine with the rows of some relations, and the number of queries that use it."""
+
+    names: frozenset[str]
+    engine: LocalEngine
+    users: int = 0
+    is_kept: bool = False
+
+    def close_if_unused(self) -> None:
+        if not self.users and not self.is_kept:
+            self.engine.close()
+
+
 class SparkQueries:
-    """See `engine.interface.Queries`; of one epoch."""
+    """See `engine.interface.Queries`; of one epoch, for readers in any thread."""
 
     def __init__(self, program: RuleProgram, source: Source) -> None:
         self._program = program
         self._source = source
         self._strata = {name: stratum for stratum in program.strata for name in stratum.relations}
-        self._kept: tuple[frozenset[str], LocalEngine] | None = None
+        self._kept: _Loaded | None = None
+        self._lock = Lock()
 
     def explain(self, relation: str, row: Row, *, shortest: bool = False) -> Proof | None:
-        engine = self._holding(self._read_from(relation, lambda _: True), self._same_pivot(relation, row))
-        proof = engine.queries().explain(relation, row, shortest=shortest)
+        with self._holding(self._read_from(relation, lambda _: True), self._same_pivot(relation, row)) as engine:
+            proof = engine.queries().explain(relation, row, shortest=shortest)
         return None if proof is None else self._with_known_numbers(proof)
 
     def why_not(self, relation: str, row: Row, *, depth: int = 1) -> tuple[FailedMatch, ...] | None:
         names = self._mentioned(relation) if depth == 1 else self._read_from(relation, lambda _: True)
-        engine = self._holding(names, self._same_pivot(relation, row))
-        return engine.queries().why_not(relation, row, depth=depth)
+        with self._holding(names, self._same_pivot(relation, row)) as engine:
+            return engine.queries().why_not(relation, row, depth=depth)
 
     def evaluate(
         self,
@@ -100,19 +117,25 @@ class SparkQueries:
         rules = (query.rule, *(rule for own in query.hidden.values() for rule in own))
         atoms = [atom for rule in rules for atom in rule.atoms if atom.relation in self._program.relations]
         names = frozenset(atom.relation for atom in atoms)
-        engine = self._holding(names, {name: self._constants(name, atoms) for name in names})
-        left = None if deadline is None else deadline - (perf_counter() - started)
-        return engine.queries().evaluate(query, limit=limit, deadline=left, is_cancelled=is_cancelled)
+        with self._holding(names, {name: self._constants(name, atoms) for name in names}) as engine:
+            left = None if deadline is None else deadline - (perf_counter() - started)
+            return engine.queries().evaluate(query, limit=limit, deadline=left, is_cancelled=is_cancelled)
 
     def rule_of(self, relation: str, row: Row) -> Rule | None:
         """Returns a rule that derives a row; None if there is none."""
-        return self._holding(self._mentioned(relation), {}).queries().rule_of(relation, row)
+        with self._holding(self._mentioned(relation), {}) as engine:
+            return engine.queries().rule_of(relation, row)
 
     def release(self) -> None:
-        """Releases the loaded rows."""
-        if self._kept is not None:
-            self._kept[1].close()
-            self._kept = None
+        """Releases the loaded rows, as soon as no query uses them."""
+        with self._lock:
+            self._keep(None)
+
+    def bytes(self) -> int:
+        """Returns the memory of the loaded rows."""
+        with self._lock:
+            kept = self._kept
+            return 0 if kept is None else sum(map(kept.engine.bytes, kept.names))
 
     # The rows that a query needs
 
@@ -164,18 +187,41 @@ class SparkQueries:
 
     # The rows that are loaded
 
-    def _holding(self, names: frozenset[str], filters: Mapping[str, pc.Expression | None]) -> LocalEngine:
-        """Returns an engine with the rows of these relations: all if they are few, else those of the filters."""
-        if self._kept is not None and names <= self._kept[0]:
-            return self._kept[1]
-        if sum(map(self._source.count, names)) <= WHOLE_ROWS:
-            wanted = names if self._kept is None else names | self._kept[0]
-            if sum(map(self._source.count, wanted)) > WHOLE_ROWS:
-                wanted = names
-            self.release()
-            self._kept = (wanted, self._loaded(wanted, {}))
-            return self._kept[1]
-        return self._loaded(names, filters)
+    @contextmanager
+    def _holding(self, names: frozenset[str], filters: Mapping[str, pc.Expression | None]) -> Iterator[LocalEngine]:
+        """Yields an engine with the rows of these relations: all if they are few, else those of the filters."""
+        loaded = self._lent(names)
+        if loaded is None:
+            loaded = _Loaded(names, self._loaded(names, filters), users=1)
+        try:
+            yield loaded.engine
+        finally:
+            with self._lock:
+                loaded.users -= 1
+                loaded.close_if_unused()
+
+    def _lent(self, names: frozenset[str]) -> _Loaded | None:
+        """Returns an engine with all rows of these relations, for one more query; None if they are many."""
+        with self._lock:
+            kept = self._kept
+            if kept is None or not names <= kept.names:
+                if sum(map(self._source.count, names)) > WHOLE_ROWS:
+                    return None
+                wanted = names if kept is None else names | kept.names
+                if sum(map(self._source.count, wanted)) > WHOLE_ROWS:
+                    wanted = names
+                self._keep(None)
+                kept = _Loaded(wanted, self._loaded(wanted, {}), is_kept=True)
+                self._keep(kept)
+            kept.users += 1
+            return kept
+
+    def _keep(self, loaded: _Loaded | None) -> None:
+        """Keeps this engine for later queries instead of the present one."""
+        before, self._kept = self._kept, loaded
+        if before is not None:
+            before.is_kept = False
+            before.close_if_unused()
 
     def _loaded(self, names: frozenset[str], filters: Mapping[str, pc.Expression | None]) -> LocalEngine:
         from tidelog.engine.local.engine import LocalEngine

@@ -33,6 +33,7 @@ class Published:
         self.directory = directory
         self.manifest = last_manifest(directory) or _NOTHING
         self._keep_epochs = keep_epochs
+        self._old: frozenset[str] = frozenset()  # files that the manifests before this one named
         self._reaches_disk = reaches_disk and directory.is_local
         self._lists = ChangeLists(directory, reaches_disk=self._reaches_disk)
 
@@ -55,12 +56,13 @@ class Published:
         outputs: Mapping[str, Changed] | None = None,
     ) -> None:
         """Makes this the manifest in force; sets its number, its retired files and the epochs of kept changes.
+        `remove_old` should follow.
 
         `changes` are files with the changes of the epoch, `held` those that may still be read, and `outputs` the
         changes of output relations, to be kept if the manifest says so; None without a new epoch. Raises UsageError
         if another process has published meanwhile, TransactionError if it cannot be written; then nothing has happened.
         """
-        old, held = self.manifest, frozenset(held)
+        old = self.manifest
         retired = expire(retire(manifest, old, changes), manifest.epoch - self._keep_epochs, held)
         new = replace(manifest, version=old.version + 1, retired=retired)
         self._check_ours()
@@ -77,8 +79,23 @@ class Published:
                 raise not_written(self.directory.address, error.strerror or error) from error
             raise
         self.manifest = new
-        gone = self._lists.expire(new.kept)
-        self._remove((old.named | gone) - new.named, held)
+        self._old |= old.named | self._lists.expire(new.kept)
+
+    def remove_old(self, held: Iterable[str] = ()) -> None:
+        """Removes the files that the manifest in force does not name, except those that are `held`, and the temporary
+        files of its epoch. A state can be pinned until the next one is in force, so this asks again what is held.
+        """
+        held = frozenset(held)
+        named = self.manifest.named
+        names = self._old - named
+        folders = {self.manifest.epoch, *(self.directory.epoch_of(name) for name in names)}
+        try:
+            for epoch in folders:
+                self.directory.sweep(epoch, keep=named | held | self._lists.files_in(epoch))
+            self.directory.sweep_manifests(keep=self.manifest.version)
+        except OSError as error:
+            _log.warning("%s: old files could not be removed (%s)", self.directory.address, error)
+        self._old = names & held
 
     def become_writer(self, keep_changes: Retention | None = None) -> None:
         """Begins to write, and removes the remains of a crash: files that no manifest names, drafts, older manifests.
@@ -92,6 +109,7 @@ class Published:
         if not self.is_new:
             self._lists.begin(self.manifest.kept, self.manifest.epoch)
             self.publish(self.manifest, (), ())
+            self.remove_old()
         elif not self.directory.is_local:
             return  # two writers that begin at the same time cannot know of one another
         for epoch in self.directory.epochs():
@@ -109,17 +127,6 @@ class Published:
     def _check_ours(self) -> None:
         if max(self.directory.manifests(), default=0) != self.manifest.version:
             raise in_use(self.directory.address, "another process, which has committed since this one did")
-
-    def _remove(self, names: Iterable[str], held: frozenset[str]) -> None:
-        """Removes files that are named no longer, and the temporary files of an epoch."""
-        folders = {self.manifest.epoch, *(self.directory.epoch_of(name) for name in names)}
-        named = self.manifest.named | held
-        try:
-            for epoch in folders:
-                self.directory.sweep(epoch, keep=named | self._lists.files_in(epoch))
-            self.directory.sweep_manifests(keep=self.manifest.version)
-        except OSError as error:
-            _log.warning("%s: old files could not be removed (%s)", self.directory.address, error)
 
 
 def last_manifest(directory: StateDirectory) -> Manifest | None:
