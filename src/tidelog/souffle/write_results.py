@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -95,6 +94,8 @@ def _json(
 
 
 def _sqlite(directive: tree.Directive, rows: Sequence[Row], declared: Declared, texts: ValueText, folder: Path) -> Path:
+    import sqlite3  # not before: to load it takes longer than many a small program runs
+
     parameters = dict(directive.parameters)
     path = _path({"filename": parameters.get("filename", parameters.get("dbname", ""))}, folder, "")
     attributes, kinds = declared.relations[directive.name].attributes, declared.kinds(directive.name)
