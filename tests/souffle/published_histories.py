@@ -22,6 +22,7 @@ from tests.souffle.turned import Row, Turned, turned, write_facts
 from tidelog.cli.run_souffle import text_of
 from tidelog.database.database import Database
 from tidelog.database.program.program import Program
+from tidelog.diagnostics.errors import EvaluationError
 from tidelog.diagnostics.spans import Span
 
 SOUFFLE = shutil.which("souffle")
@@ -36,7 +37,12 @@ def history(case: Published, seed: int, epochs: int, word_bits: int, engine: str
     found = turned(case, word_bits)
     said = ""
     with tempfile.TemporaryDirectory() as folder:
-        run = _History(case, found, word_bits, engine, chance, Path(folder), durable=durable)
+        try:
+            run = _History(case, found, word_bits, engine, chance, Path(folder), durable=durable)
+        except EvaluationError:
+            # Without facts it divides by zero.
+            found = turned(case, word_bits, keeps_facts=True)
+            run = _History(case, found, word_bits, engine, chance, Path(folder) / "again", durable=durable)
         try:
             for epoch in range(epochs):
                 run.epoch(epoch)
@@ -51,6 +57,7 @@ def history(case: Published, seed: int, epochs: int, word_bits: int, engine: str
         finally:
             run.close()
     changed = f"{sum(map(len, found.rows.values()))} facts, {run.rule_changes} changes of rules"
+    changed += f", {run.rolled_back} epochs rolled back" if run.rolled_back else ""
     return f"at the end: {said}" if said else f"{AGREES}: {changed}"
 
 
@@ -69,9 +76,11 @@ class _History:
         self._case, self._found, self._bits, self._engine = case, found, word_bits, engine
         self._chance, self._folder = chance, folder
         self._path = folder / "db" if durable else None
+        folder.mkdir(exist_ok=True)
         self.held: Rows = {name: set() for name in found.rows}
         self.gone: list[Span] = []
         self.rule_changes = 0
+        self.rolled_back = 0
         program = self._compiled(found.text)
         self._facts = _facts_of(program)
         self._database = self._opened(program)
@@ -87,19 +96,28 @@ class _History:
     def epoch(self, number: int) -> None:
         """Commits a random change: of facts always, in every other epoch of a clause as well."""
         chance = self._chance
-        with self._database.transaction() as tx:
-            for name, rows in self._found.rows.items():
-                held = self.held[name]
-                if number == 0:
-                    new, old = {row for row in rows if chance.random() < 0.8}, set()
-                else:
-                    old = set(_some(held, chance))
-                    new = set(_some(rows - held, chance))
-                tx.delete(self._facts[name], [*old])
-                tx.insert(self._facts[name], [*new])
-                self.held[name] = (held - old) | new
-            if number % 2 and self._found.clauses:
-                self._change_clause(tx)
+        after: Rows = {}
+        gone = [*self.gone]
+        try:
+            with self._database.transaction() as tx:
+                for name, rows in self._found.rows.items():
+                    held = self.held[name]
+                    if number == 0:
+                        new, old = {row for row in rows if chance.random() < 0.8}, set()
+                    else:
+                        old = set(_some(held, chance))
+                        new = set(_some(rows - held, chance))
+                    tx.delete(self._facts[name], [*old])
+                    tx.insert(self._facts[name], [*new])
+                    after[name] = (held - old) | new
+                if number % 2 and self._found.clauses:
+                    self._change_clause(tx)
+        except EvaluationError:
+            # A division by zero that the whole program does not have: nothing of the epoch is kept.
+            self.gone = gone
+            self.rolled_back += 1
+        else:
+            self.held |= after
 
     def _change_clause(self, tx: Any) -> None:
         if self.gone and self._chance.random() < 0.5:

@@ -24,7 +24,6 @@ from tidelog.souffle.parse import parse
 from tidelog.souffle.plan_rule import plan_rule
 from tidelog.souffle.preprocess import SearchPath
 from tidelog.souffle.read_facts import read_facts
-from tidelog.souffle.scope import scoped
 from tidelog.souffle.tokens import Kind
 
 Row = tuple[Any, ...]
@@ -47,8 +46,11 @@ class Turned:
         return _cut(self.text, clauses)
 
 
-def turned(case: Published, word_bits: int = 32) -> Turned:
-    """Returns the program of a test with all of its facts as input. Raises ProgramError and DataError."""
+def turned(case: Published, word_bits: int = 32, *, keeps_facts: bool = False) -> Turned:
+    """Returns the program of a test with all of its facts as input. Raises ProgramError and DataError.
+
+    With `keeps_facts` those of the text stay there, as clauses that can be taken out.
+    """
     text = case.program.read_text(encoding="utf-8", errors="replace")
     source = Source(str(case.program), text)
     program = read_souffle(source, [case.folder], word_bits)
@@ -60,7 +62,7 @@ def turned(case: Published, word_bits: int = 32) -> Turned:
             found = read_facts(directive, declared, texts, case.facts)
             rows.setdefault(directive.name, set()).update(found)
     cut = [*_moved_directives(source)]
-    for name, span, found_row in _facts(program, source):
+    for name, span, found_row in () if keeps_facts else _facts(program, source):
         rows.setdefault(name, set()).add(found_row)
         cut.append(span)
     outputs = tuple(dict.fromkeys(each.name for each in declared.directives if each.kind in ("output", "printsize")))
@@ -97,7 +99,7 @@ def _facts(program: SouffleProgram, source: Source) -> Iterator[tuple[str, Span,
         place = (span.start, span.end)
         for rule in rules_of(clause):
             counts = any(isinstance(node, tree.Counter | tree.UserFunctor) for node in tree.walk(rule.head))
-            planned = None if counts else plan_rule(scoped(rule), Kinds(scoped(rule), declared, []), bits, [])
+            planned = None if counts else plan_rule(rule, Kinds(rule, declared, []), bits, [])
             name = rule.head.name
             inline = "inline" in declared.relations[name].qualifiers
             if planned is None or planned.steps or inline:

@@ -43,7 +43,8 @@ class SouffleProgram:
     """A program in Soufflé's language, checked.
 
     `tree` is what Tidelog's checker takes, `transformers` are the Python functions of strata that are recomputed, by
-    name, and `recomputed` says why. `facts` is the input relation of each relation that is read.
+    name, and `recomputed` says why. `facts` is the input relation of each relation that is read. `inlining` has the
+    clauses of inline relations, for clauses that are added.
     """
 
     tree: ast.Program
@@ -54,6 +55,7 @@ class SouffleProgram:
     facts: Mapping[str, str]
     lowered: Lowered
     bits: int
+    inlining: Inlining
     warnings: tuple[Diagnostic, ...] = field(default=())
 
 
@@ -68,7 +70,7 @@ def read_souffle(
     diagnostics: list[Diagnostic] = []
     program = expand_components(parsed.program, diagnostics)
     declared = declare(program, diagnostics)
-    rules = _rules(declared, diagnostics, bits)
+    rules, inlining = _rules(declared, diagnostics, bits)
     _stop(diagnostics, parsed.sources)
     planned: list[terms.Planned] = []
     for rule in rules:
@@ -81,17 +83,25 @@ def read_souffle(
     _stop(diagnostics, parsed.sources)
     lowered = lower_program(ordered, declared, program.span, bits, waits=waits)
     return SouffleProgram(
-        lowered.tree, declared, parsed.sources, lowered.transformers, lowered.recomputed, lowered.facts, lowered, bits
+        lowered.tree,
+        declared,
+        parsed.sources,
+        lowered.transformers,
+        lowered.recomputed,
+        lowered.facts,
+        lowered,
+        bits,
+        inlining,
     )
 
 
-def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> list[Rule]:
-    """Returns the rules of all clauses, checked, without inline relations."""
+def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> tuple[list[Rule], Inlining]:
+    """Returns the rules of all clauses, checked, without inline relations, and these."""
     written = [rule for clause in declared.clauses for rule in rules_of(clause)]
     right = [rule for rule in written if check_rule(rule, declared, diagnostics, bits)]
     inline = {name for name, each in declared.relations.items() if "inline" in each.qualifiers}
     if not inline:
-        return [scoped(rule) for rule in right]
+        return [scoped(rule) for rule in right], Inlining({}, {})
     bodies: dict[str, list[Rule]] = {name: [] for name in inline}
     for rule in right:
         if rule.head.name in inline:
@@ -99,14 +109,14 @@ def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> list
     types = {name: [each.type for each in declared.relations[name].attributes] for name in inline}
     inlining = Inlining(bodies, types)
     if diagnostics:
-        return []
+        return [], inlining
     made = [each for rule in right if rule.head.name not in inline for each in inlining.inlined(rule)]
     done: set[str] = set()
     while inlining.kept - done:
         name = min(inlining.kept - done)
         done.add(name)
         made += [each for rule in bodies[name] for each in inlining.inlined(rule)]
-    return [scoped(rule) for rule in made]
+    return [scoped(rule) for rule in made], inlining
 
 
 def _stop(diagnostics: list[Diagnostic], sources: Sequence[Source]) -> None:
