@@ -103,7 +103,7 @@ def judged(judge: Callable[..., str], *arguments: Any) -> str:
     except TidelogError as error:
         return f"refused: {str(error).splitlines()[0]}"
     except BaseException:
-        return f"traceback: {traceback.format_exc()}"
+        return "traceback: " + " | ".join(traceback.format_exc().split("\n")[-4:-1])
 
 
 class Worker:
