@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tidelog.cli.run_souffle import text_of
+from tidelog.souffle.front_end import SouffleProgram
+
 Value = Any
 Row = tuple[Value, ...]
 Bound = dict[str, Value]
@@ -116,7 +119,7 @@ class Generated:
             f".type {p}List = [head: number, tail: {p}List]",
             f".type {p}Shape = {p}S0 {{x: number}} | {p}S1 {{s: symbol, n: number}} | {p}S2 {{}}",
         ]
-        for relation in (*self.facts, *(each for layer in self.layers for each in layer)):
+        for relation in self.relations:
             columns = ", ".join(f"c{place}: {type_}" for place, type_ in enumerate(relation.types))
             parts += [f".decl {relation.name}({columns})", f".output {relation.name}"]
         for relation in self.facts:
@@ -152,9 +155,28 @@ class Generated:
             return f"[{inside}]"
         return f"${value[0]}({inside})" if fields else f"${value[0]}()"
 
-    def lines(self, relation: Relation) -> list[str]:
-        """Returns the rows as Soufflé writes them."""
-        return sorted("\t".join(map(self._written, row, relation.types)) for row in relation.rows)
+    @property
+    def relations(self) -> list[Relation]:
+        return [*self.facts, *(relation for layer in self.layers for relation in layer)]
+
+    def lines(self) -> dict[str, list[str]]:
+        """Returns the sorted lines of each file that Soufflé writes."""
+        return {
+            f"{relation.name}.csv": sorted("\t".join(map(self._written, row, relation.types)) for row in relation.rows)
+            for relation in self.relations
+        }
+
+    def rows_for(self, program: SouffleProgram, relation: Relation) -> dict[Row, Row]:
+        """Returns the rows of a relation, and what Tidelog is given for each."""
+        texts = text_of(program)
+        kinds = program.declared.kinds(relation.name)
+        return {
+            row: tuple(
+                texts.read(self._written(value, type_), kind)
+                for value, type_, kind in zip(row, relation.types, kinds, strict=True)
+            )
+            for row in relation.rows
+        }
 
     def _written(self, value: Value, type_: str) -> str:
         if type_ in ("symbol", "number", "unsigned"):
