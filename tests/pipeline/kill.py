@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.pipeline.folder import REACH_FILE, Edge, Pipe, closure, read_folder
-from tidelog.pipeline.local.batch_log import BatchLog
+from tidelog.pipeline.batch_log import BatchLog
 from tidelog.pipeline.local.sinks import LocalChangeTable, LocalQuarantine, LocalSnapshot
 from tidelog.pipeline.sinks import Sinks
 

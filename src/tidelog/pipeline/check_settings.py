@@ -14,13 +14,12 @@ from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
-from tidelog.pipeline.addresses import is_inside, overlap
-from tidelog.pipeline.settings import Feed, Output, Settings, Table
+from tidelog.pipeline.addresses import is_inside, on_this_machine, overlap
+from tidelog.pipeline.settings import FILE_FORMATS, LOCAL_OPTIONS, Feed, Output, Place, Settings, Table
+from tidelog.pipeline.sinks import CHANGE_COLUMNS, WEIGHT
+from tidelog.pipeline.sources.formats import gives_rows, is_positioned
 from tidelog.pipeline.toml_spans import Name, TomlSpans
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram
-
-RESERVED = ("_op", "_epoch", "_weight")
-"""Columns that change tables have beside those of the relation."""
 
 
 def check_settings(settings: Settings, spans: TomlSpans, program: RuleProgram) -> None:
@@ -33,6 +32,7 @@ def check_settings(settings: Settings, spans: TomlSpans, program: RuleProgram) -
 def _wrong(settings: Settings, spans: TomlSpans, program: RuleProgram) -> Iterator[Diagnostic]:
     relations = declared(program)
     yield from _overlaps(settings, spans)
+    yield from _beside_positions(settings, spans)
     for table in settings.tables:
         yield from _wrong_role(("inputs", table.relation), Role.INPUT, relations, spans)
     for feed in settings.feeds:
@@ -40,11 +40,12 @@ def _wrong(settings: Settings, spans: TomlSpans, program: RuleProgram) -> Iterat
         yield from misplaced
         if not misplaced:
             yield from _wrong_columns(feed, relations[feed.relation], spans)
+            yield from _rows_without_operations(feed, settings, spans)
     for output in settings.outputs:
         misplaced = list(_wrong_role(("outputs", output.relation), Role.OUTPUT, relations, spans))
         yield from misplaced
         if not misplaced and not output.is_snapshot:
-            yield from _reserved(("outputs", output.relation), relations[output.relation], spans)
+            yield from _reserved(output, relations[output.relation], spans)
         if not misplaced and output.is_snapshot and relations[output.relation].kind is Kind.STREAM:
             yield diagnostic(
                 Code.BAD_SETTING,
@@ -145,9 +146,69 @@ def _wrong_columns(feed: Feed, relation: Relation, spans: TomlSpans) -> Iterator
         )
 
 
-def _reserved(name: Name, relation: Relation, spans: TomlSpans) -> Iterator[Diagnostic]:
+def _rows_without_operations(feed: Feed, settings: Settings, spans: TomlSpans) -> Iterator[Diagnostic]:
+    """Reports settings that contradict a feed of whole rows, which has its first rows and its deletes itself."""
+    if not gives_rows(feed):
+        return
+    name = ("changes", feed.relation)
+    for setting, value in (("key", feed.key), ("order", feed.order)):
+        if value:
+            yield diagnostic(
+                Code.BAD_SETTING,
+                f"the feed of `{feed.relation}` has no `{setting}`: its changes are whole rows, which add up",
+                spans.of_name((*name, setting)),
+                "cannot be",
+                help='leave it out, or name the column with the operation, such as `op = "op"`, if each row is one',
+            )
+    for table in settings.tables:
+        if table.relation == feed.relation and not _is_same_source(table.place, feed.place):
+            yield diagnostic(
+                Code.BAD_SETTING,
+                f"`{feed.relation}` starts with rows that its feed does not know",
+                spans.of_name(("inputs", table.relation)),
+                "another source",
+                help=f"leave `[inputs.{table.relation}]` out: the feed begins with the rows of its table",
+            )
+
+
+def _beside_positions(settings: Settings, spans: TomlSpans) -> Iterator[Diagnostic]:
+    """Reports what does not go with a feed that has positions on Spark: all feeds are then read as on the local engine,
+    and the log of batches is a file of this machine."""
+    if settings.engine != "spark" or not any(is_positioned(feed.place) for feed in settings.feeds):
+        return
+    if on_this_machine(settings.state) is None:
+        yield diagnostic(
+            Code.BAD_SETTING,
+            "the state of a pipeline with a feed that has positions has to be on this machine",
+            spans.of_value(("state",)),
+            "the log of batches cannot be there",
+        )
+    for feed in settings.feeds:
+        place = feed.place
+        if is_positioned(place):
+            continue
+        unknown = [option for option in place.options if option not in LOCAL_OPTIONS]
+        here = place.path is not None and on_this_machine(place.path) is not None
+        if place.format not in FILE_FORMATS or not here or unknown:
+            yield diagnostic(
+                Code.BAD_SETTING,
+                f"the feed of `{feed.relation}` cannot be beside a feed that has positions",
+                spans.of_name(("changes", feed.relation)),
+                f"{f'option `{unknown[0]}`' if unknown else f'format `{place.format}`'} is for Spark's streams only",
+                help=f"beside it, a feed has files on this machine, with the formats {listed(FILE_FORMATS)}"
+                f" and the options {listed(LOCAL_OPTIONS)}; or make two pipelines",
+            )
+
+
+def _is_same_source(one: Place, other: Place) -> bool:
+    return (one.format, one.path, one.options.get("table")) == (other.format, other.path, other.options.get("table"))
+
+
+def _reserved(output: Output, relation: Relation, spans: TomlSpans) -> Iterator[Diagnostic]:
+    name = ("outputs", relation.name)
+    reserved = {WEIGHT, *(column.name for column in CHANGE_COLUMNS[output.change_columns].of(relation))}
     for column in relation.columns:
-        if column.name in RESERVED:
+        if column.name in reserved:
             yield diagnostic(
                 Code.RESERVED_COLUMN,
                 f"`{relation.name}` has a column `{column.name}`, which is reserved in change tables",

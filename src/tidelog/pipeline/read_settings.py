@@ -26,21 +26,24 @@ from tidelog.pipeline.addresses import on_this_machine, resolve
 from tidelog.pipeline.settings import (
     FILE_FORMATS,
     FILES_PER_BATCH,
-    NULL_OPTION,
+    LOCAL_OPTIONS,
     Feed,
     Output,
     Place,
     Settings,
     Table,
 )
+from tidelog.pipeline.sinks import CHANGE_COLUMNS, CHANGE_TYPE, COMMIT_VERSION, EPOCH, OP
+from tidelog.pipeline.sources.formats import POSITIONED, TABLE_FORMATS
 from tidelog.pipeline.toml_spans import Name, TomlSpans, toml_spans
 
 ENGINES = ("local", "spark")
+_OF_A_PLACE = ("format", "path", "options")
+_CHANGE_COLUMNS = "change_columns"
 OPERATIONS = "op"
 _MODES = ("changes", "snapshot")
 _ENVELOPES = ("debezium",)
 _FLAT = ("csv", "tsv", "facts")
-_LOCAL_OPTIONS = ("header", "sep", NULL_OPTION, FILES_PER_BATCH)
 _WITHOUT_PATH = re.compile(r"(?!(csv|json|jsonl|parquet|tsv|facts|orc|text|avro|xml)$)")
 _AT = re.compile(r"\(at line (\d+), column (\d+)\)|\(at end of document\)")
 
@@ -140,11 +143,16 @@ class _Reader:
         return Table(relation, self._place(name, table))
 
     def _feed(self, name: Name, relation: str, table: Mapping[str, Any]) -> Feed:
-        self._refuse_unknown(name, table, ("format", "path", "options", OPERATIONS, "order", "key", "envelope"))
+        self._refuse_unknown(name, table, (*_OF_A_PLACE, OPERATIONS, "order", "key", "envelope", _CHANGE_COLUMNS))
         envelope = self._choice(name, table, "envelope", _ENVELOPES, "")
         if envelope and table.get("format") in _FLAT:
             self._bad_value(name, "envelope", f"a file of format `{table['format']}` has no envelopes", "", ())
         op = self._text(name, table, OPERATIONS) or (OPERATIONS if envelope else "")
+        order = self._text(name, table, "order")
+        style = self._choice(name, table, _CHANGE_COLUMNS, tuple(CHANGE_COLUMNS), "")
+        if style:
+            op = op or (CHANGE_TYPE if CHANGE_COLUMNS[style].is_delta else OP)
+            order = order or (COMMIT_VERSION if CHANGE_COLUMNS[style].is_delta else EPOCH)
         key = self._names(name, table, "key")
         if envelope and not key and "key" not in table:
             self._missing(name, "key", "in an envelope rows are found by their key", 'key = ["id"]')
@@ -152,15 +160,20 @@ class _Reader:
             relation,
             self._place(name, table),
             op=op or None,
-            order=self._text(name, table, "order") or None,
+            order=order or None,
             key=key,
             is_envelope=bool(envelope),
         )
 
     def _output(self, name: Name, relation: str, table: Mapping[str, Any]) -> Output:
-        self._refuse_unknown(name, table, ("format", "path", "options", "mode"))
-        mode = self._choice(name, table, "mode", _MODES, "changes")
-        return Output(relation, self._place(name, table), is_snapshot=mode == "snapshot")
+        self._refuse_unknown(name, table, (*_OF_A_PLACE, "mode", _CHANGE_COLUMNS))
+        format_ = table.get("format")
+        mode = self._choice(name, table, "mode", _MODES, "snapshot" if format_ in TABLE_FORMATS else "changes")
+        style = self._choice(
+            name, table, _CHANGE_COLUMNS, tuple(CHANGE_COLUMNS), "delta" if format_ == "delta" else "tidelog"
+        )
+        place = self._place(name, table)
+        return Output(relation, place, is_snapshot=mode == "snapshot", change_columns=style)
 
     def _quarantine(self, table: Any) -> Place | None:
         name = ("quarantine",)
@@ -173,13 +186,43 @@ class _Reader:
     def _place(self, name: Name, table: Mapping[str, Any], *, needs_path: bool = False) -> Place:
         format_ = self._text(name, table, "format", needed='format = "csv"')
         is_local = self._engine == "local"
+        if format_ in POSITIONED and (name[0] in ("inputs", "changes") or format_ in TABLE_FORMATS):
+            if name[0] == "quarantine":
+                self._bad_value(name, "format", f"the quarantine cannot be a table of format `{format_}`", "", ())
+            return self._positioned_place(name, table, format_)
         if is_local and format_ and format_ not in FILE_FORMATS:
-            self._bad_value(name, "format", f"the local engine has no format `{format_}`", format_, FILE_FORMATS)
+            known = (*FILE_FORMATS, *POSITIONED)
+            self._bad_value(name, "format", f"the local engine has no format `{format_}`", format_, known)
         needs_path = needs_path or is_local or not _WITHOUT_PATH.match(format_)
         path = self._text(name, table, "path", needed='path = "folder"' if needs_path else None)
         self._refuse_elsewhere(name, "path", path)
         resolved = resolve(path, self._folder) if path else None
         return Place(format_, resolved, path, self._options(name, table))
+
+    def _positioned_place(self, name: Name, table: Mapping[str, Any], format_: str) -> Place:
+        """Returns the place of a source with positions: its format has options of its own on both engines."""
+        known = POSITIONED[format_]
+        path = self._text(name, table, "path", needed='path = "folder"' if known.has_path else None)
+        if path and not known.has_path:
+            message = f"the format `{format_}` has no path"
+            self._report(Code.UNKNOWN_SETTING, message, self._spans.of_name((*name, "path")), "unknown")
+        found = table.get("options", {})
+        options = {}
+        for option, value in found.items() if isinstance(found, Mapping) else ():
+            where = (*name, "options")
+            if not isinstance(value, str | bool | int | float):
+                self._bad_type((*where, option), "text, a number or a Boolean", value)
+            elif not known.has_option(option, is_output=name[0] == "outputs"):
+                message = f"the format `{format_}` has no option `{option}`"
+                self._bad_value(where, option, message, option, known.writes if name[0] == "outputs" else known.options)
+            else:
+                options[option] = str(value).lower() if isinstance(value, bool) else str(value)
+        if not isinstance(found, Mapping):
+            self._bad_type((*name, "options"), "a table such as `{header = true}`", found)
+        for option, example in known.needed.items():
+            if option not in options:
+                self._missing((*name, "options"), option, f"the format `{format_}` needs it", example)
+        return Place(format_, resolve(path, self._folder) if path else None, path, options)
 
     def _options(self, name: Name, table: Mapping[str, Any]) -> Mapping[str, str]:
         found = table.get("options", {})
@@ -190,9 +233,9 @@ class _Reader:
         for option, value in found.items():
             if not isinstance(value, str | bool | int | float):
                 self._bad_type((*name, "options", option), "text, a number or a Boolean", value)
-            elif self._engine == "local" and option not in _LOCAL_OPTIONS:
+            elif self._engine == "local" and option not in LOCAL_OPTIONS:
                 self._bad_value(
-                    (*name, "options"), option, f"the local engine has no option `{option}`", option, _LOCAL_OPTIONS
+                    (*name, "options"), option, f"the local engine has no option `{option}`", option, LOCAL_OPTIONS
                 )
             elif self._engine == "local" and option == "sep" and (len(str(value)) != 1 or str(value) in '"\r\n'):
                 self._bad_type((*name, "options", option), "one character that is no quote and no line end", value)

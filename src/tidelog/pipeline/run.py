@@ -15,17 +15,19 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 from tidelog.database.program.program import Program
 from tidelog.database.transactions.transaction import CommitOptions, Transaction
 from tidelog.diagnostics.wording import counted
 from tidelog.engine.interface import ChangeRows, EpochReport
+from tidelog.io.values import quoted
 from tidelog.pipeline.apply import apply
 from tidelog.pipeline.bad_records import BadRecords
-from tidelog.pipeline.batch import Batch, Records, Stop
+from tidelog.pipeline.batch import Batch, Records, SourceRange, Stop
 from tidelog.pipeline.operations import OperationReader
 from tidelog.pipeline.resolve_conflicts import Resolved, primary_key, resolve_conflicts
+from tidelog.pipeline.row_feed import FOLDER, RowFeed
 from tidelog.pipeline.settings import Settings
 from tidelog.pipeline.site import Site
 
@@ -151,6 +153,8 @@ class _Run:
         self._primary_keys = {
             feed.relation: primary_key(rules.relations[feed.relation], rules) for feed in settings.feeds
         }
+        self._definitions = rules.functions.definitions
+        self._row_feeds: dict[str, RowFeed] = {}
         self._last: int | None = None
 
     def all(self, watch: bool, interval: float, stop: Stop) -> None:
@@ -168,13 +172,22 @@ class _Run:
         """Loads the starting tables, as one epoch."""
         progress = self._begin(START)
         unknown = []
+        begun = self._site.feeds.start()
         with self._site.database.transaction() as tx:
             for table in self._settings.tables:
-                self._listener.begun("read", table.place.written or table.place.format)
+                if table.relation in begun:
+                    continue  # the feed has these rows
+                self._listener.begun("read", table.place.name)
                 count = self._site.load(tx, table, progress.bad)
                 progress.read += count or 0
                 if count is None:
                     unknown.append(table.relation)
+            for name, rows in begun.items():
+                self._listener.begun("read", self._feeds[name].place.name)
+                count = self._site.load_rows(tx, self._row_feed(name), rows, progress.bad)
+                progress.read += count or 0
+                if count is None:
+                    unknown.append(name)
             self._before_commit(tx, -1, progress)
         self._site.loaded()
         if tx.report is not None and unknown:
@@ -191,8 +204,37 @@ class _Run:
             for name, records in batch.records.items():
                 resolved = self._resolve(name, records, progress)
                 apply(tx, resolved, self._feeds[name], self._relations[name], self._site.old_rows)
+            for name, changes in batch.ranges.items():
+                self._take_range(tx, name, changes, progress)
             self._before_commit(tx, batch.number, progress)
         self._finish(tx, batch.number, progress)
+
+    def _take_range(self, tx: Transaction, name: str, changes: SourceRange, progress: _Progress) -> None:
+        """Takes the changes between two positions of one feed."""
+        if changes.source.gives_records:
+            records = cast("Records", iter(changes.source.read(changes.begin, changes.end)))
+            apply(
+                tx,
+                self._resolve(name, records, progress),
+                self._feeds[name],
+                self._relations[name],
+                self._site.old_rows,
+            )
+            return
+        count, net = self._site.take_rows(tx, self._row_feed(name), changes, progress.bad)
+        progress.read += count
+        progress.conflicts += net.unknown
+        if net.unknown:
+            deletes = counted(net.unknown, "delete")
+            self._listener.warn(
+                f"batch {progress.batch}: {deletes} of rows that `{name}` does not have; the first: {quoted(net.first)}"
+            )
+
+    def _row_feed(self, name: str) -> RowFeed:
+        if name not in self._row_feeds:
+            folder = self._site.feeds_folder / FOLDER
+            self._row_feeds[name] = RowFeed(self._relations[name], self._definitions, folder, self._last)
+        return self._row_feeds[name]
 
     def _begin(self, batch: str) -> _Progress:
         return _Progress(batch, BadRecords(skip=self._skip, keep=self._site.quarantine is not None))
@@ -219,6 +261,9 @@ class _Run:
         if self._site.quarantine is not None:
             self._site.quarantine.put(progress.batch, bad.kept)
 
+        for row_feed in self._row_feeds.values():
+            row_feed.copies.write(number)
+
         def prepare(epoch: int, changes: Mapping[str, ChangeRows]) -> None:
             progress.enter("write")
             progress.changes = {name: (each.inserted_count(), each.deleted_count()) for name, each in changes.items()}
@@ -234,6 +279,8 @@ class _Run:
         """Makes the outputs of the committed batch visible."""
         progress.enter("write")
         self._last = number
+        for row_feed in self._row_feeds.values():
+            row_feed.copies.committed(number)
         report = tx.report
         if report is not None:
             self._site.sinks.publish(report.epoch)

@@ -19,6 +19,9 @@ FILES_PER_BATCH = "maxFilesPerTrigger"
 NULL_OPTION = "nullValue"
 """The cell of a text file that is null in a column of an `Option`; Spark's name for it."""
 
+LOCAL_OPTIONS = ("header", "sep", NULL_OPTION, FILES_PER_BATCH)
+"""The options of files on the local engine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -28,6 +31,11 @@ class Place:
     path: str | None = None
     written: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The place in messages: its path, or the table or topic in its options."""
+        return self.written or self.options.get("table") or self.options.get("topic") or self.format
 
     @property
     def folder(self) -> Path:
@@ -64,11 +72,15 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The target of an output relation: the changes of each epoch, or the whole relation after each."""
+    """The target of an output relation: the changes of each epoch, or the whole relation after each.
+
+    `change_columns` is the style of the columns of changes (`sinks.CHANGE_COLUMNS`).
+    """
 
     relation: str
     place: Place
     is_snapshot: bool = False
+    change_columns: str = "tidelog"
 
 
 @dataclass(frozen=True, slots=True)

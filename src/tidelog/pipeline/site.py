@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from tidelog.database.database import Database
 from tidelog.database.transactions.transaction import Transaction
 from tidelog.io.values import Row
 from tidelog.pipeline.bad_records import BadRecords
-from tidelog.pipeline.batch import Feeds
+from tidelog.pipeline.batch import Feeds, SourceRange
+from tidelog.pipeline.net_changes import NetChanges
+from tidelog.pipeline.row_feed import RowFeed
 from tidelog.pipeline.settings import Table
 from tidelog.pipeline.sinks import Quarantine, Sinks
 
@@ -21,9 +24,18 @@ class Site(Protocol):
     feeds: Feeds
     sinks: Sinks
     quarantine: Quarantine | None
+    feeds_folder: Path
 
     def load(self, tx: Transaction, table: Table, bad: BadRecords) -> int | None:
         """Inserts the rows of a starting table; returns their number, bad ones included, if it is known."""
+
+    def load_rows(self, tx: Transaction, feed: RowFeed, rows: SourceRange, bad: BadRecords) -> int | None:
+        """Inserts the first rows of a source; returns their number, bad ones included, if it is known."""
+
+    def take_rows(
+        self, tx: Transaction, feed: RowFeed, changes: SourceRange, bad: BadRecords
+    ) -> tuple[int, NetChanges]:
+        """Writes the changes of a source; returns the number of rows read, and the net changes."""
 
     def loaded(self) -> None:
         """Frees the state of loading, after the starting tables are committed."""

@@ -1,12 +1,14 @@
 """A pipeline in this process: a durable database, and folders of input and output files.
 
 state/database     the database
-state/feeds        the files of each batch
+state/feeds        the files and positions of each batch
+state/outbox       changes that wait for tables in a lake
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,17 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.io.values import Row
 from tidelog.pipeline.bad_records import BadRecords
-from tidelog.pipeline.batch import Feeds
-from tidelog.pipeline.local.feeds import LocalFeeds
+from tidelog.pipeline.batch import Feeds, SourceRange
 from tidelog.pipeline.local.formats import files_at
+from tidelog.pipeline.local.present_facts import PresentFacts
 from tidelog.pipeline.local.sinks import LocalQuarantine, local_sink
 from tidelog.pipeline.local.tables import load_table
+from tidelog.pipeline.logged_feeds import LoggedFeeds
+from tidelog.pipeline.net_changes import NetChanges
+from tidelog.pipeline.row_feed import RowFeed, load_place
 from tidelog.pipeline.settings import Settings, Table
 from tidelog.pipeline.sinks import Quarantine, Sinks
+from tidelog.pipeline.sources.formats import is_positioned
 
 
 class LocalSite:
@@ -36,10 +42,14 @@ class LocalSite:
         state = Path(settings.state)
         self.database = program.open("local", path=state / "database", **opening)
         try:
-            self.feeds: Feeds = LocalFeeds(settings.feeds, rules.relations, state / "feeds", warn)
+            self.feeds_folder = state / "feeds"
+            self.feeds: Feeds = LoggedFeeds(settings.feeds, rules.relations, self.feeds_folder, warn)
+            self._present = PresentFacts(self.database, rules)
             self.sinks = Sinks(
                 {
-                    each.relation: local_sink(each, rules.relations[each.relation], definitions, self.database)
+                    each.relation: local_sink(
+                        each, rules.relations[each.relation], definitions, self.database, state / "outbox"
+                    )
                     for each in settings.outputs
                 }
             )
@@ -51,10 +61,20 @@ class LocalSite:
             raise
 
     def load(self, tx: Transaction, table: Table, bad: BadRecords) -> int:
+        if is_positioned(table.place):
+            return load_place(tx, table, self._rules, bad)
         files = files_at(table.place)
         if not files:
             raise DataError(f"{table.place.path}: there are no files for `{table.relation}`", code=Code.UNREADABLE_FILE)
         return load_table(tx, files, table, self._rules, bad)
+
+    def load_rows(self, tx: Transaction, feed: RowFeed, rows: SourceRange, bad: BadRecords) -> int:
+        return feed.load(tx, rows, bad)
+
+    def take_rows(
+        self, tx: Transaction, feed: RowFeed, changes: SourceRange, bad: BadRecords
+    ) -> tuple[int, NetChanges]:
+        return feed.take(tx, changes, partial(self._present.among, feed.relation.name), bad)
 
     def loaded(self) -> None:
         pass
@@ -67,4 +87,6 @@ class LocalSite:
         self.database.cancel()
 
     def close(self) -> None:
+        if hasattr(self, "feeds"):
+            self.feeds.close()
         self.database.close()

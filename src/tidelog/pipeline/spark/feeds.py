@@ -23,8 +23,8 @@ from tidelog.diagnostics.errors import DataError, UsageError
 from tidelog.io.bad_rows import BadRecord
 from tidelog.io.formats import CSV
 from tidelog.pipeline.addresses import is_pattern, on_this_machine, shown_place
-from tidelog.pipeline.batch import Batch, Records, Stop, Take
-from tidelog.pipeline.local.batch_log import LOCAL_LOG
+from tidelog.pipeline.batch import Batch, Records, SourceRange, Stop, Take
+from tidelog.pipeline.batch_log import LOCAL_LOG
 from tidelog.pipeline.local.records import columns_of, read_document, read_text
 from tidelog.pipeline.records import Record
 from tidelog.pipeline.settings import Feed
@@ -90,6 +90,9 @@ class SparkFeeds:
             if folder is not None and not folder.exists():
                 folder.mkdir(parents=True)
 
+    def start(self) -> Mapping[str, SourceRange]:
+        return {}
+
     def run(self, take: Take, last: int | None, *, watch: bool, interval: float, stop: Stop) -> None:
         if not self._feeds:
             return
@@ -128,6 +131,9 @@ class SparkFeeds:
         """Ends the query, in the middle of a batch if necessary."""
         if self._query is not None:
             self._query.stop()
+
+    def close(self) -> None:
+        pass
 
     def _stream(self) -> Any:
         from pyspark.sql import functions as f

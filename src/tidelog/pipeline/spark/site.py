@@ -1,14 +1,15 @@
 """A pipeline on Spark: any source and any sink of Spark.
 
 state/database     the database
-state/feeds        the checkpoint of the query over the feeds
+state/feeds        the checkpoint of the query over the feeds; or, if one has positions, the log of batches
 state/outbox       changes that wait for sinks other than folders of files
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tidelog.database.program.program import Program
@@ -19,10 +20,14 @@ from tidelog.engine.spark.session import local_session
 from tidelog.io.rows import to_rows, to_table
 from tidelog.io.values import Row
 from tidelog.pipeline.bad_records import BadRecords
-from tidelog.pipeline.batch import Feeds
+from tidelog.pipeline.batch import Feeds, SourceRange
 from tidelog.pipeline.load import load_records
+from tidelog.pipeline.logged_feeds import LoggedFeeds
+from tidelog.pipeline.net_changes import NetChanges
+from tidelog.pipeline.row_feed import RowFeed, load_place
 from tidelog.pipeline.settings import Feed, Place, Settings, Table
 from tidelog.pipeline.sinks import Quarantine, Sinks
+from tidelog.pipeline.sources.formats import is_positioned
 from tidelog.pipeline.spark.failures import naming
 from tidelog.pipeline.spark.feeds import SparkFeeds, records_of
 from tidelog.pipeline.spark.fit import bad_column, bad_record, fit_frame, without_decimals
@@ -49,7 +54,8 @@ class SparkSite:
         spark: Any = None,
     ) -> None:
         self._spark = spark if spark is not None else local_session()
-        if settings.feeds and "connect" in type(self._spark).__module__:
+        is_logged = any(is_positioned(feed.place) for feed in settings.feeds)
+        if settings.feeds and not is_logged and "connect" in type(self._spark).__module__:
             raise UsageError(
                 "feeds cannot be read through Spark Connect: it delivers batches on the server",
                 code=Code.SOURCE_FAILED,
@@ -62,9 +68,14 @@ class SparkSite:
         self.database = program.open("spark", spark=self._spark, path=(state / "database").address, **opening)
         self._kept: list[Any] = []
         try:
-            feeds = [replace(feed, place=_known_to_spark(feed.place)) for feed in settings.feeds]
-            self._spark_feeds = SparkFeeds(self._spark, feeds, rules, state / "feeds", warn)
-            self.feeds: Feeds = self._spark_feeds
+            self.feeds_folder = Path(settings.state) / "feeds"
+            self._spark_feeds: SparkFeeds | None = None
+            self.feeds: Feeds
+            if is_logged:
+                self.feeds = LoggedFeeds(settings.feeds, rules.relations, self.feeds_folder, warn)
+            else:
+                feeds = [replace(feed, place=_known_to_spark(feed.place)) for feed in settings.feeds]
+                self.feeds = self._spark_feeds = SparkFeeds(self._spark, feeds, rules, state / "feeds", warn)
             sinks = {}
             for output in settings.outputs:
                 known = replace(output, place=_known_to_spark(output.place))
@@ -81,6 +92,8 @@ class SparkSite:
             raise
 
     def load(self, tx: Transaction, table: Table, bad: BadRecords) -> int | None:
+        if is_positioned(table.place):
+            return load_place(tx, table, self._rules, bad)
         relation = self._relations[table.relation]
         place = _known_to_spark(table.place)
         feed = Feed(relation.name, place)
@@ -101,6 +114,22 @@ class SparkSite:
                 bad.add(relation.name, bad_record(description))
             tx.insert(relation.name, fitted.where(f"{described} IS NULL").drop(described))
             return None
+
+    def load_rows(self, tx: Transaction, feed: RowFeed, rows: SourceRange, bad: BadRecords) -> int | None:
+        return feed.load(tx, rows, bad)
+
+    def take_rows(
+        self, tx: Transaction, feed: RowFeed, changes: SourceRange, bad: BadRecords
+    ) -> tuple[int, NetChanges]:
+        def present(rows: Sequence[Row]) -> Iterable[Row]:
+            name = feed.relation.name
+            if any(rule.head.relation == name for rule in self._rules.rules):
+                with self.database._locked.engine() as engine:
+                    return {row for row, _ in engine.facts(name)}.intersection(rows)
+            found = self.old_rows(name, [column.name for column in feed.relation.columns], rows)
+            return [row for row in rows if found.get(row)]
+
+        return feed.take(tx, changes, present, bad)
 
     def old_rows(self, relation: str, columns: Sequence[str], keys: Sequence[Row]) -> Mapping[Row, list[Row]]:
         view, declared = self.database.relation(relation), self._relations[relation]
@@ -124,10 +153,13 @@ class SparkSite:
         self._kept = []
 
     def interrupt(self) -> None:
-        self._spark_feeds.interrupt()
+        if self._spark_feeds is not None:
+            self._spark_feeds.interrupt()
         self.database.cancel()
 
     def close(self) -> None:
+        if hasattr(self, "feeds"):
+            self.feeds.close()
         self.database.close()
 
 

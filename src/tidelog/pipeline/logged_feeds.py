@@ -1,6 +1,7 @@
-"""Folders on this machine → batches: the next batch is all files of all feeds that no batch has yet.
+"""Folders on this machine and sources with positions → batches that are written to a log before they are taken.
 
-`maxFilesPerTrigger` limits the files of a feed in a batch; the oldest are first.
+The next batch is all files of all folders that no batch has yet, and of each source the changes after the position at
+which the last batch ended. `maxFilesPerTrigger` limits the files of a folder in a batch; the oldest are first.
 
 A file is taken once, as it is then. If its size is another one later, somebody was still writing it: that is told, once
 for each size, since rows of it may be missing.
@@ -9,32 +10,37 @@ for each size, since rows of it may be missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
-from tidelog.pipeline.batch import Batch, Records, Stop, Take
-from tidelog.pipeline.local.batch_log import BatchLog, Files, Sizes
+from tidelog.pipeline.batch import Batch, Records, SourceRange, Stop, Take
+from tidelog.pipeline.batch_log import BatchLog, Files, Planned, Range, Sizes
 from tidelog.pipeline.local.formats import files_at
 from tidelog.pipeline.local.records import read_records
 from tidelog.pipeline.settings import FILES_PER_BATCH, Feed
+from tidelog.pipeline.sources.formats import is_positioned, open_source
+from tidelog.pipeline.sources.source import Source
 from tidelog.rules.ir import Relation
 
 
-class LocalFeeds:
+class LoggedFeeds:
     """Implements `Feeds`. The log of batches is in `folder`; `warn` is called for missing files."""
 
     def __init__(
         self, feeds: Sequence[Feed], relations: Mapping[str, Relation], folder: Path, warn: Callable[[str], object]
     ) -> None:
-        self._feeds = feeds
+        self._feeds = [feed for feed in feeds if not is_positioned(feed.place)]
+        self._positioned = [feed for feed in feeds if is_positioned(feed.place)]
         self._relations = relations
         self._folder = folder
         self._warn = warn
         self._log = BatchLog(folder)
         self._told: set[tuple[str, str, int]] = set()
-        for feed in feeds:
+        self._sources: dict[str, Source] = {}
+        for feed in self._feeds:
             if not feed.place.folder.exists():
                 feed.place.folder.mkdir(parents=True)
 
@@ -51,19 +57,75 @@ class LocalFeeds:
                 code=Code.OTHER_FEEDS,
                 help="give the pipeline a new `state`; the log of batches and the database belong together",
             )
+        for feed in self._positioned:
+            name = feed.relation
+            source = self._sources[name] = open_source(feed.place, self._relations[name], feed)
+            source.check(None if last is None else self._log.position(name, last))
+
+    def start(self) -> Mapping[str, SourceRange]:
+        begun = {
+            name: SourceRange(source, None, source.start(self._log.start.get(name)))
+            for name, source in self._sources.items()
+            if not source.gives_records
+        }
+        self._log.begin({name: each.end for name, each in begun.items()})
+        return begun
 
     def run(self, take: Take, last: int | None, *, watch: bool, interval: float, stop: Stop) -> None:
         number = -1 if last is None else last
+        self._acknowledge(number)
         for planned in range(number + 1, self._log.next):
             if stop.is_set():
                 return
-            take(self._batch(planned))
+            self._renew(planned)
+            self._take(take, planned)
         while not stop.is_set():
-            files, sizes = self._new_files()
-            if files:
-                take(self._batch(self._log.plan(files, sizes)))
+            planned_now = self._new()
+            if planned_now is not None:
+                self._take(take, self._log.plan(planned_now))
             elif not watch or stop.wait(interval):
                 return
+
+    def close(self) -> None:
+        for source in self._sources.values():
+            source.close()
+
+    def _take(self, take: Take, number: int) -> None:
+        take(self._batch(number))
+        self._acknowledge(number)
+
+    def _acknowledge(self, number: int) -> None:
+        """Tells the sources what is committed."""
+        for name, source in self._sources.items():
+            position = self._log.position(name, number)
+            if position is not None:
+                source.acknowledge(position)
+
+    def _renew(self, number: int) -> None:
+        """Replaces, in a batch that was not committed, the first rows of a feed that cannot be read again."""
+        planned = self._log.planned(number)
+        renewed = {
+            name: replace(each, end=self._sources[name].start(each.end)) if each.begin is None else each
+            for name, each in planned.ranges.items()
+            if name in self._sources
+        }
+        if renewed != planned.ranges:
+            self._log.replace_last(replace(planned, ranges=renewed))
+
+    def _new(self) -> Planned | None:
+        """Returns the next batch; None if there is nothing new."""
+        files, sizes = self._new_files()
+        ranges = self._new_ranges()
+        return Planned(files, sizes, ranges) if files or ranges else None
+
+    def _new_ranges(self) -> dict[str, Range]:
+        found = {}
+        for name, source in self._sources.items():
+            begin = self._log.position(name, self._log.next - 1)
+            end = source.start(None) if begin is None else source.latest(begin)
+            if end is not None:
+                found[name] = Range(begin, end)
+        return found
 
     def _new_files(self) -> tuple[Files, Sizes]:
         """Returns the files of the next batch, and their sizes; tells of taken files that have changed since."""
@@ -98,13 +160,19 @@ class LocalFeeds:
         )
 
     def _batch(self, number: int) -> Batch:
-        files = self._log.files(number)
+        planned = self._log.planned(number)
         records: dict[str, Records] = {}
         for feed in self._feeds:
-            names = files.get(feed.place.written)
+            names = planned.files.get(feed.place.written)
             if names:
                 records[feed.relation] = chain.from_iterable(self._records(feed, names))
-        return Batch(number, records)
+        ranges = {}
+        for name, each in planned.ranges.items():
+            if name not in self._sources:
+                self._warn(f"`changes.{name}` is no longer in the pipeline, and is left out of batch {number}")
+                continue
+            ranges[name] = SourceRange(self._sources[name], each.begin, each.end)
+        return Batch(number, records, ranges)
 
     def _records(self, feed: Feed, names: Sequence[str]) -> Iterator[Records]:
         for name in names:
