@@ -154,9 +154,24 @@ class _History:
                     tx.insert(_facts_of(program)[name], [*rows])
             for name in self._found.outputs:
                 ours, batch = (set(each.relation(name).rows()) for each in (self._database, fresh))
-                if ours != batch:
+                if name in self._found.chosen:
+                    if said := self._invalid(name, ours):
+                        return said
+                elif ours != batch:
                     return f"{name}: {_difference(ours, batch)} than a new database"
         return self._compared_with_souffle(text) if with_souffle and SOUFFLE is not None and self._bits == 32 else ""
+
+    def _invalid(self, name: str, rows: set[Row]) -> str:
+        """Returns a key of a choice that two rows share, if there is one."""
+        souffle = self._compiled(self._found.text).stages.souffle
+        assert souffle is not None
+        relation = souffle.declared.relations[name]
+        columns = [each.name for each in relation.attributes]
+        for names, _ in relation.dependencies:
+            places = [columns.index(one) for one in names]
+            if len({tuple(row[place] for place in places) for row in rows}) < len(rows):
+                return f"{name}: two rows with the same {', '.join(names)}"
+        return ""
 
     def _compared_with_souffle(self, text: str) -> str:
         facts, out = self._folder / "facts", self._folder / "out"
@@ -178,6 +193,8 @@ class _History:
             return f"Soufflé says: {done.stderr.strip().splitlines()[:1]}"
         texts = text_of(program)
         for name in self._found.outputs:
+            if name in self._found.chosen:
+                continue
             kinds = program.declared.kinds(name)
             ours = {
                 "\t".join(texts.write(value, kind) for value, kind in zip(row, kinds, strict=True)) if kinds else "()"

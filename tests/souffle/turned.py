@@ -35,12 +35,14 @@ class Turned:
     """`text` is the program, `rows` what its inputs start with, `outputs` the relations to compare.
 
     `clauses` are the clauses of the text that can be taken out and put back: none of a component or a macro.
+    The rows of `chosen` relations may depend on the history: a choice, a counter, a limit, or what reads one of these.
     """
 
     text: str
     rows: dict[str, set[Row]]
     outputs: tuple[str, ...]
     clauses: tuple[Span, ...]
+    chosen: frozenset[str]
 
     def without(self, clauses: Sequence[Span]) -> str:
         return _cut(self.text, clauses)
@@ -70,7 +72,7 @@ def turned(case: Published, word_bits: int = 32, *, keeps_facts: bool = False) -
     text += "\n" + "".join(f".input {name}\n" for name in rows) + "".join(f".output {name}\n" for name in outputs)
     source = Source(str(case.program), text)
     again = read_souffle(source, [case.folder], word_bits)
-    return Turned(text, rows, outputs, tuple(_clauses(again, source, [case.folder])))
+    return Turned(text, rows, outputs, tuple(_clauses(again, source, [case.folder])), _chosen(again))
 
 
 def write_facts(program: SouffleProgram, rows: dict[str, set[Row]], folder: Path) -> None:
@@ -85,10 +87,28 @@ def write_facts(program: SouffleProgram, rows: dict[str, set[Row]], folder: Path
         (folder / f"{name}.facts").write_text("".join(f"{line}\n" for line in cells), encoding="utf-8")
 
 
+def _chosen(program: SouffleProgram) -> frozenset[str]:
+    declared = program.declared
+    found = {
+        name for name, each in declared.relations.items() if each.dependencies or declared.given("limitsize", name)
+    }
+    reads: dict[str, set[str]] = {}
+    for clause in declared.clauses:
+        nodes = [*tree.walk(clause)]
+        names = {node.name for node in nodes if isinstance(node, tree.Atom)}
+        for head in clause.heads:
+            reads.setdefault(head.name, set()).update(names)
+            if any(isinstance(node, tree.Counter) for node in nodes):
+                found.add(head.name)
+    while new := {name for name, names in reads.items() if names & found} - found:
+        found |= new
+    return frozenset(found)
+
+
 def _facts(program: SouffleProgram, source: Source) -> Iterator[tuple[str, Span, Row]]:
     """Yields the facts of the text whose values are known without anything else, and where they stand."""
     declared, bits = program.declared, program.bits
-    evaluation = TermEvaluation(program.lowered.shapes, bits, {})
+    evaluation = TermEvaluation(program.lowered.shapes, bits, {}, lambda: 0)
     kept = _plain_text(source)
     found: dict[tuple[int, int], list[tuple[str, Span, Row]]] = {}
     refused: set[tuple[int, int]] = set()

@@ -146,7 +146,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         "dialects",
-        "the programs of the suite in Soufflé's language and in Tidelog's, both loaded by Tidelog: seconds of the processor",
+        "the programs of the suite in Soufflé's language and in Tidelog's, both loaded by Tidelog",
         "generated; galen.zip and crdt.zip for three of them",
         ("Bootstrap on one thread, in both languages in turns, and the ratio",),
     ),

@@ -43,7 +43,7 @@ def _measure(settings: Settings, out: Outcome, entry: Entry) -> None:
 
 
 def _load(program: str, tables: Tables, entry: Entry, seconds: list[float]) -> dict[str, object]:
-    """Loads the rows into a new database, adds the seconds of the processor, and returns the checksums of the results."""
+    """Loads the rows into a new database, adds its seconds of the processor, and returns the checksums."""
     subject = Subject(program, threads=1)
     try:
         subject.change(inserts=tables)
