@@ -57,10 +57,15 @@ def unsigned(number: int) -> int:
 
 
 class Generated:
-    """A program whose names begin with `prefix`; `relations` have the rows that it derives."""
+    """A program whose names begin with `prefix`; `relations` have the rows that it derives.
 
-    def __init__(self, chance: random.Random, prefix: str = "", layers: int = 3) -> None:
-        self._chance, self._prefix = chance, prefix
+    In a `careful` one, aggregates share with their surroundings only what is a column of an atom there, and take
+    nothing apart: Soufflé 2.5 stops at assertions of its own for some others.
+    """
+
+    def __init__(self, chance: random.Random, prefix: str = "", layers: int = 3, *, careful: bool = False) -> None:
+        self._chance, self._prefix, self._careful = chance, prefix, careful
+        self._columns: set[str] = set()
         self._fresh = 0
         self.facts: list[Relation] = []
         self.layers: list[list[Relation]] = []
@@ -264,7 +269,7 @@ class Generated:
         if choice < 0.45 and same:
             name = chance.choice(same)
             return name, lambda value, bound: bool(bound[name] == value)
-        if type_ in self._records and choice < 0.75 and depth < 2:
+        if type_ in self._records and choice < 0.75 and depth < 2 and not (self._careful and inside):
             branch, fields = chance.choice(self._branches(type_))
             parts = [self._pattern(each, known, depth + 1, inside=inside) for each in fields]
             inner = ", ".join(text for text, _ in parts)
@@ -277,6 +282,8 @@ class Generated:
             return (f"[{inner}]" if not branch else f"${branch}({inner})"), match
         name = self._new()
         known[name] = type_
+        if depth == 0 and not inside:
+            self._columns.add(name)
 
         def bind(value: Value, bound: Bound) -> bool:
             bound[name] = value
@@ -354,7 +361,11 @@ class Generated:
         """Adds a variable with the count, sum, least or greatest value of a body with variables of its own."""
         chance = self._chance
         inner = Clause([], [], [])
-        inside = {name: type_ for name, type_ in known.items() if chance.random() < 0.5}
+        inside = {
+            name: type_
+            for name, type_ in known.items()
+            if chance.random() < 0.5 and (not self._careful or name in self._columns)
+        }
         before = set(inside)
         self._atom(relation, inside, inner, inside=True)
         if chance.random() < 0.3:
@@ -369,8 +380,16 @@ class Generated:
         name = self._new()
         known[name] = "number"
 
+        atoms = [part for part in inner.body if part.startswith((f"{self._prefix}e", f"{self._prefix}p"))]
+        names = re.findall(r"\bv\d+", atoms[0])
+        is_distinct = len(atoms) > 1 or len(set(names)) < len(names)
+
         def step(bound: Bound) -> Iterator[Bound]:
-            values = [each[target] if function != "count" else 1 for each in _solutions(inner.steps, bound)]
+            found = [*_solutions(inner.steps, bound)]
+            if is_distinct:
+                # Rows that differ only in a blank are told apart only where one atom stands alone.
+                found = [*{tuple(sorted(each.items(), key=_first)): each for each in found}.values()]
+            values = [each[target] if function != "count" else 1 for each in found]
             if function in ("count", "sum"):
                 yield {**bound, name: signed(sum(values))}
             elif values:
@@ -479,6 +498,10 @@ def _solutions(steps: list[Callable[[Bound], Iterator[Bound]]], bound: Bound, pl
         return
     for found in steps[place](bound):
         yield from _solutions(steps, found, place + 1)
+
+
+def _first(item: tuple[str, Value]) -> str:
+    return item[0]
 
 
 def _quotient(one: int, other: int) -> int:

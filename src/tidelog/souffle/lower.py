@@ -235,7 +235,9 @@ class RuleLowering:
         span, kind = step.span, step.variable.kind
         value = self._fresh(kind)
         bodies = self._bodies(inner, name)
-        if len(bodies) > 1:
+        # A blank that is left here must not tell instances apart: see `plan_rule`.
+        has_blank = any(isinstance(each, terms.Scan) and None in each.terms for each in inner)
+        if len(bodies) > 1 or (has_blank and step.function in ("count", "sum", "mean")):
             bodies = [self._gathered(name, bodies, inner, span)]
         for body in bodies:
             function, target, result = self._target(step, kind)

@@ -66,7 +66,7 @@ def _lines(rows: Iterable[Row], kinds: Sequence[str], parameters: dict[str, str]
             continue
         cells = []
         for value, kind in zip(row, kinds, strict=True):
-            text = texts.write(value, kind)
+            text = texts.write(value, kind, quoted=quoted and kind != "symbol")
             if quoted and kind not in ("number", "unsigned", "float"):
                 text = '"' + text.replace('"', '""') + '"'
             cells.append(text)
@@ -84,7 +84,8 @@ def _json(
     for row in rows:
         cells = [values.write(value, kind, named=named) for value, kind in zip(row, kinds, strict=True)]
         made.append({each.name: cell for each, cell in zip(attributes, cells, strict=True)} if named else cells)
-    text = json.dumps(made, ensure_ascii=False)
+    # A row on each line, as Soufflé writes it.
+    text = "[" + ",\n".join(json.dumps(each, ensure_ascii=False) for each in made) + "]"
     if form == "stdoutjson" or folder is None:
         sys.stdout.write(f"{_RULE}{directive.name}\n{_BAR}{text}\n{_BAR}")
         return None
