@@ -19,6 +19,7 @@ from tidelog.souffle.front_end import SouffleProgram
 Value = Any
 Row = tuple[Value, ...]
 Bound = dict[str, Value]
+Binary = Callable[[Any, Any], Any]
 _TEXTS = ("", "a", "b", "ab", "ba", "abc", "x y", "Z", "10", "-3", "é")
 _NUMBERS = (-7, -2, -1, 0, 1, 2, 3, 5, 8, 2147483647, -2147483648)
 
@@ -313,15 +314,14 @@ class Generated:
     def _comparison(self, known: dict[str, str], clause: Clause) -> None:
         type_ = self._chance.choice(["number", "symbol", "unsigned"])
         left, right = self._expression(type_, known), self._expression(type_, known)
-        operator, holds = self._chance.choice(
-            [
-                ("<", lambda a, b: a < b),
-                ("<=", lambda a, b: a <= b),
-                ("!=", lambda a, b: a != b),
-                ("=", lambda a, b: a == b),
-                (">", lambda a, b: a > b),
-            ]
-        )
+        operators: list[tuple[str, Binary]] = [
+            ("<", lambda a, b: a < b),
+            ("<=", lambda a, b: a <= b),
+            ("!=", lambda a, b: a != b),
+            ("=", lambda a, b: a == b),
+            (">", lambda a, b: a > b),
+        ]
+        operator, holds = self._chance.choice(operators)
         text = f"{left.text} {operator} {right.text}"
         if type_ == "symbol" and self._chance.random() < 0.4:
             kind, is_not = self._chance.choice(["contains", "match"]), self._chance.random() < 0.3
@@ -437,20 +437,24 @@ class Generated:
         few = chance.randint(1, 7)
         choice = chance.randrange(12)
         if choice < 3:
-            operator, function = [
+            sums: list[tuple[str, Binary]] = [
                 ("+", lambda a, b: a + b),
                 ("-", lambda a, b: a - b),
                 ("*", lambda a, b: a * b),
-            ][choice]
+            ]
+            operator, function = sums[choice]
             return Term(f"({one.text} {operator} {other.text})", lambda b: wrap(function(one.value(b), other.value(b))))
         if choice == 3:
             return Term(f"({one.text} / {few}{suffix})", lambda b: wrap(_quotient(one.value(b), few)))
         if choice == 4:
             return Term(f"({one.text} % {few}{suffix})", lambda b: _rest(one.value(b), few))
         if choice == 5:
-            operator, bits = chance.choice(
-                [("band", lambda a, b: a & b), ("bor", lambda a, b: a | b), ("bxor", lambda a, b: a ^ b)]
-            )
+            by_bits: list[tuple[str, Binary]] = [
+                ("band", lambda a, b: a & b),
+                ("bor", lambda a, b: a | b),
+                ("bxor", lambda a, b: a ^ b),
+            ]
+            operator, bits = chance.choice(by_bits)
             return Term(f"({one.text} {operator} {other.text})", lambda b: wrap(bits(one.value(b), other.value(b))))
         if choice == 6:
             return Term(f"({one.text} bshl {few}{suffix})", lambda b: wrap(one.value(b) << few))
@@ -459,10 +463,8 @@ class Generated:
         if choice == 8:
             return Term(f"({one.text} bshru {few}{suffix})", lambda b: wrap(unsigned(one.value(b)) >> few))
         if choice == 9:
-            function = chance.choice([min, max])
-            return Term(
-                f"{function.__name__}({one.text}, {other.text})", lambda b: function(one.value(b), other.value(b))
-            )
+            word, chosen = chance.choice((("min", min), ("max", max)))
+            return Term(f"{word}({one.text}, {other.text})", lambda b: chosen(one.value(b), other.value(b)))
         if choice == 10:
             opposite = self._expression("unsigned" if type_ == "number" else "number", known, depth + 1)
             return Term(f"to_{type_}({opposite.text})", lambda b: wrap(opposite.value(b)))

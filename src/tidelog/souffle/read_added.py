@@ -47,9 +47,9 @@ class AddedRules:
                 if not check_rule(rule, declared, diagnostics, bits):
                     continue
                 opened = self._inlined(rule, diagnostics)
-                for each in (made for one in opened for made in with_lattices(one, declared, diagnostics)):
+                for made in (each for one in opened for each in with_lattices(one, declared, diagnostics)):
                     # Kinds are known by node: both have to be given the same ones.
-                    apart = scoped(each)
+                    apart = scoped(made)
                     found = plan_rule(apart, Kinds(apart, declared, diagnostics), bits, diagnostics)
                     if found is not None:
                         planned.append(found)
