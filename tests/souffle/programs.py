@@ -16,6 +16,36 @@ class Case:
 
 CASES = (
     Case(
+        "blanks-in-aggregates-of-one-atom-and-of-several",
+        """
+        .decl e(a: number, b: number)
+        e(1, 1). e(1, 2). e(2, 2).
+        .decl f(a: number)
+        f(1). f(2).
+        .decl r(s: symbol, n: number)
+        .output r
+        r("one", n) :- n = count : { e(x, _), x < 3 }.
+        r("two", n) :- n = count : { e(x, _), f(x) }.
+        r("sum of one", n) :- n = sum x : { e(x, _) }.
+        r("sum of two", n) :- n = sum x : { e(x, _), f(x) }.
+        r("key", n) :- f(x), n = count : { e(x, _), f(x) }.
+        """,
+        {"r.csv": "one\t3\ntwo\t2\nsum of one\t4\nsum of two\t3\nkey\t1"},
+    ),
+    Case(
+        "whether-there-is-a-row",
+        """
+        .decl e(a: number, b: number)
+        e(1, 1). e(1, 2).
+        .decl none(a: number)
+        .decl r(s: symbol, x: number)
+        .output r
+        r("both", x) :- e(x, _), e(_, _), e(2, _) ; e(_, _), e(x, x), !none(_).
+        r("none", x) :- e(x, _), none(_).
+        """,
+        {"r.csv": "both\t1"},
+    ),
+    Case(
         "recursion",
         """
         .decl road(a: symbol, b: symbol)

@@ -90,12 +90,17 @@ class Outcome:
 
 
 class Subject:
-    """A database of a benchmark program, or of a program text. With the strategy "update" the switch never gives up."""
+    """A database of a benchmark program, or of a program text. With the strategy "update" the switch never gives up.
+
+    In a program in Soufflé's language, rows for a relation that is also derived go to the relation of its facts.
+    """
 
     def __init__(self, program: str, strategy: str = "elastic", threads: int | None = None) -> None:
         import tidelog
 
         compiled = tidelog.compile(program if "\n" in program else PROGRAMS / f"{program}.dl")
+        souffle = compiled.stages.souffle
+        self._written: Mapping[str, str] = souffle.facts if souffle is not None else {}
         self._db = compiled.open(strategy=strategy, threads=threads)
         self.report: EpochReport | None = None
         self.seconds = self.cpu_seconds = 0.0
@@ -104,9 +109,9 @@ class Subject:
         """Returns the seconds of one transaction, deletes first. `cpu_seconds` has those of the processor."""
         with self._timed() as transaction:
             for relation, rows in (deletes or {}).items():
-                transaction.delete(relation, rows)
+                transaction.delete(self._written.get(relation, relation), rows)
             for relation, rows in (inserts or {}).items():
-                transaction.insert(relation, rows)
+                transaction.insert(self._written.get(relation, relation), rows)
         return self.seconds
 
     def change_rules(self, add: str = "", remove: str = "") -> float:

@@ -145,6 +145,12 @@ BENCHMARKS = (
         ),
     ),
     Benchmark(
+        "dialects",
+        "the programs of the suite in Soufflé's language and in Tidelog's, both loaded by Tidelog",
+        "generated; galen.zip and crdt.zip for three of them",
+        ("Bootstrap on one thread, in both languages in turns, and the ratio",),
+    ),
+    Benchmark(
         "spark",
         "the Spark engine: buckets and the usual DataFrame loop, frames and the local engine, a large table",
         "generated; graphs/soc-Epinions1.txt.gz, or random edges",

@@ -26,10 +26,8 @@ from tidelog.io.bad_rows import BadRows
 from tidelog.io.facts import find_fact_files
 from tidelog.io.formats import FORMATS, endings
 from tidelog.io.headers import Header
-from tidelog.io.read import read_batches
 from tidelog.io.replace_file import writing
 from tidelog.io.rows import Batch
-from tidelog.io.write import write_batch
 from tidelog.rules.ir import Kind, Relation, Role
 from tidelog.rules.lower.program import Options
 from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation
@@ -143,6 +141,8 @@ def load(
     bad: Mapping[str, BadRows] | None = None,
 ) -> Transaction:
     """Commits one transaction with the rows of all files; `bad` collects, by relation, the rows that do not fit."""
+    from tidelog.io.read import read_batches  # not before: to load it takes longer than many a small program runs
+
     relations, definitions = program.stages.rules.relations, program.stages.rules.functions.definitions
     with database.transaction() as tx:
         for name, path in files.items():
@@ -180,6 +180,8 @@ def _check_outputs(program: Program) -> None:
 def _write_outputs(
     program: Program, database: Database, transaction: Transaction, folder: Path, format_name: str
 ) -> dict[str, Path]:
+    from tidelog.io.write import write_batch  # not before: to load it takes longer than many a small program runs
+
     written = {}
     definitions = program.stages.rules.functions.definitions
     for name, relation in declared(program.stages.rules, Role.OUTPUT).items():

@@ -8,16 +8,19 @@ the value order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from tidelog.deep_recursion import at_any_depth
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema.arrow import python_column, with_plain_columns
+from tidelog.rules.schema.arrow import python_column, table_to_rows, with_plain_columns
 from tidelog.rules.schema.stored import is_wide
+from tidelog.types import FloatType
 
 Item = TypeVar("Item")
+
+_WORTH_A_TABLE = 1000
 
 
 def sort_rows(rows: Sequence[Item]) -> list[Item]:
@@ -36,6 +39,17 @@ def sort_by_value(table: pa.Table, relation: Relation) -> pa.Table:
     names = [str(index) for index in range(len(keys))]
     order = pc.sort_indices(pa.table(keys, names=names), sort_keys=[(name, "ascending") for name in names])
     return table.take(order)
+
+
+def sorted_rows(table: pa.Table, relation: Relation) -> list[tuple[Any, ...]]:
+    """Returns the rows of a table of a plain relation, in value order.
+
+    A few are sorted by Python, because to load what sorts tables takes longer; not floats, where NaN has no place.
+    """
+    has_floats = any(isinstance(column.type, FloatType) for column in with_plain_columns(relation).columns)
+    if table.num_rows < _WORTH_A_TABLE and not has_floats:
+        return sorted(table_to_rows(table, relation))
+    return table_to_rows(sort_by_value(table, relation), relation)
 
 
 def _sort_key(array: pa.ChunkedArray, column: Column) -> pa.ChunkedArray | pa.Array:

@@ -47,8 +47,9 @@ class SouffleProgram:
     """A program in Soufflé's language, checked.
 
     `tree` is what Tidelog's checker takes, `transformers` are the Python functions of strata that are recomputed, by
-    name, and `recomputed` says why. `facts` is the input relation of each relation that is read. Relations that magic
-    sets have `restricted` have only the rows that outputs ask for.
+    name, and `recomputed` says why. `facts` is the input relation of each relation that is read. `inlining` has the
+    clauses of inline relations, for clauses that are added. Relations that magic sets have `restricted` have only the
+    rows that outputs ask for.
     """
 
     tree: ast.Program
@@ -59,6 +60,7 @@ class SouffleProgram:
     facts: Mapping[str, str]
     lowered: Lowered
     bits: int
+    inlining: Inlining
     restricted: frozenset[str] = frozenset()
     warnings: tuple[Diagnostic, ...] = field(default=())
 
@@ -75,7 +77,7 @@ def read_souffle(
     program = expand_components(parsed.program, diagnostics)
     declared = declare(program, diagnostics)
     check_lattices(declared, diagnostics)
-    rules = _rules(declared, diagnostics, bits)
+    rules, inlining = _rules(declared, diagnostics, bits)
     _stop(diagnostics, parsed.sources)
     planned: list[terms.Planned] = []
     for rule in rules:
@@ -100,17 +102,18 @@ def read_souffle(
         lowered.facts,
         lowered,
         bits,
+        inlining,
         demand.restricted,
     )
 
 
-def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> list[Rule]:
-    """Returns the rules of all clauses, checked, without inline relations."""
+def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> tuple[list[Rule], Inlining]:
+    """Returns the rules of all clauses, checked, without inline relations, and these."""
     written = [rule for clause in declared.clauses for rule in rules_of(clause)]
     right = [rule for rule in written if check_rule(rule, declared, diagnostics, bits)]
     inline = declared.inline()
     if not inline:
-        return _scoped(right, declared, diagnostics)
+        return _scoped(right, declared, diagnostics), Inlining({}, {})
     bodies: dict[str, list[Rule]] = {name: [] for name in inline}
     for rule in right:
         if rule.head.name in inline:
@@ -118,14 +121,14 @@ def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> list
     types = {name: [each.type for each in declared.relations[name].attributes] for name in inline}
     inlining = Inlining(bodies, types)
     if diagnostics:
-        return []
+        return [], inlining
     made = [each for rule in right if rule.head.name not in inline for each in inlining.inlined(rule)]
     done: set[str] = set()
     while inlining.kept - done:
         name = min(inlining.kept - done)
         done.add(name)
         made += [each for rule in bodies[name] for each in inlining.inlined(rule)]
-    return _scoped(made, declared, diagnostics)
+    return _scoped(made, declared, diagnostics), inlining
 
 
 def _scoped(rules: Sequence[Rule], declared: Declared, diagnostics: list[Diagnostic]) -> list[Rule]:

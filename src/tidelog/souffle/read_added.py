@@ -47,8 +47,11 @@ class AddedRules:
             for rule in rules_of(item):
                 if not check_rule(rule, declared, diagnostics, bits):
                     continue
-                for each in with_lattices(rule, declared, diagnostics):
-                    found = plan_rule(scoped(each), Kinds(scoped(each), declared, diagnostics), bits, diagnostics)
+                opened = self._inlined(rule, diagnostics)
+                for made in (each for one in opened for each in with_lattices(one, declared, diagnostics)):
+                    # Kinds are known by node: both have to be given the same ones.
+                    apart = scoped(made)
+                    found = plan_rule(apart, Kinds(apart, declared, diagnostics), bits, diagnostics)
                     if found is not None:
                         planned.append(found)
                         diagnostics += self._refused(found)
@@ -81,6 +84,17 @@ class AddedRules:
             raise ProgramError(in_order(diagnostics, (source,)))
         lowering = RuleLowering(TermLowering(self.program.lowered.names), self.program.lowered.columns)
         return ParsedQuery(ast.Rule((), lowering.body(planned.steps), span=whole), {})
+
+    def _inlined(self, rule: Rule, diagnostics: list[Diagnostic]) -> list[Rule]:
+        """Returns the rules without inline relations."""
+        inlining = self.program.inlining
+        before = set(inlining.kept)
+        made = inlining.inlined(rule)
+        for name in sorted(inlining.kept - before):
+            message = f"`{name}` is inline, and its negation here needs its rows"
+            diagnostics.append(diagnostic(Code.NOT_A_RULE_CHANGE, message, rule.span, "in this clause"))
+        inlining.kept &= before
+        return made
 
     def _refused(self, rule: terms.Planned) -> list[Diagnostic]:
         why = self.program.recomputed.get(rule.head) or ("subsumption" if rule.better is not None else "")

@@ -31,7 +31,6 @@ from tidelog.io.sort import sort_rows
 from tidelog.io.to_python import dump_json, json_form, rows_to_table
 from tidelog.io.user_values import user_rows
 from tidelog.io.values import Row, UnfitError, parameter_misfit
-from tidelog.io.write import write_file
 from tidelog.rules.ir import Relation, RuleProgram
 from tidelog.rules.lower.query import Query, lower_query
 from tidelog.syntax.parse_query import ParsedQuery, parse_query
@@ -82,6 +81,8 @@ class Answer(Tabular, Shown):
 
         `null` is the cell of a text file for null.
         """
+        from tidelog.io.write import write_file  # not before: to load it takes longer than many a small program runs
+
         write_file(self._canonical, self._relation, self._definitions, Path(path), null)
 
     def to_json(self) -> str:

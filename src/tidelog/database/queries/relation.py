@@ -24,11 +24,10 @@ from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
 from tidelog.io.fit import fitter
 from tidelog.io.rows import Batch, to_row
-from tidelog.io.sort import sort_by_value, sort_rows
+from tidelog.io.sort import sort_by_value, sort_rows, sorted_rows
 from tidelog.io.to_python import rows_to_table
 from tidelog.io.user_values import user_rows, user_weights
 from tidelog.io.values import Row, UnfitError, misfit
-from tidelog.io.write import write_file
 from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.arrow import is_plain_relation, table_to_rows
 
@@ -53,7 +52,7 @@ class RelationView(Tabular, Shown):
         """Returns all rows, in value order; each row of a multiset that has a positive weight once."""
         if not is_plain_relation(self._relation):
             return self._given(self._present_rows())
-        return table_to_rows(sort_by_value(self.to_arrow(), self._relation), self._relation)
+        return sorted_rows(self.to_arrow(), self._relation)
 
     def weights(self) -> list[tuple[Row, int]]:
         """Returns all rows with their weights, in value order. A weight is 1; in a multiset any number but 0."""
@@ -105,6 +104,8 @@ class RelationView(Tabular, Shown):
             rows = self.to_arrow() if is_plain_relation(self._relation) else self._present_rows()
         else:
             rows = [row for row, weight in self._canonical_weights() for _ in range(weight)]
+        from tidelog.io.write import write_file  # not before: to load it takes longer than many a small program runs
+
         write_file(rows, self._relation, self._source.definitions, Path(path), null)
 
     def to_spark(self) -> Any:

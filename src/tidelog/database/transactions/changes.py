@@ -23,7 +23,7 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.shown import Shown, Table
 from tidelog.engine.interface import ChangeRows
 from tidelog.io.rows import WORTH_A_TABLE
-from tidelog.io.sort import sort_by_value, sort_rows
+from tidelog.io.sort import sort_by_value, sort_rows, sorted_rows
 from tidelog.io.to_python import rows_to_table
 from tidelog.io.user_values import user_rows, user_weights
 from tidelog.io.values import Row
@@ -137,7 +137,7 @@ class Delta(Tabular, Shown):
 
     def _tuples(self, sign: int) -> list[Row]:
         if self._is_table:
-            return table_to_rows(sort_by_value(self._table(sign), self._relation), self._relation)
+            return sorted_rows(self._table(sign), self._relation)
         rows = [row for row, weight in self._weights if weight * sign > 0]
         return user_rows(rows, self._relation, self._locked.definitions)
 

@@ -21,7 +21,6 @@ from tidelog.diagnostics.wording import counted
 from tidelog.io.bad_rows import BadRows
 from tidelog.io.formats import FORMATS, Format
 from tidelog.io.headers import WAYS, Header
-from tidelog.io.read import read_batches
 from tidelog.io.rows import Batch
 from tidelog.rules.ir import Relation
 from tidelog.values import Definitions
@@ -97,6 +96,8 @@ class Loading:
 
     def batches(self) -> Iterator[Batch]:
         """Yields the rows of all files. Raises DataError for a file, or a row, that cannot be read."""
+        from tidelog.io.read import read_batches  # not before: to load it takes longer than many a small program runs
+
         for path in self._paths:
             bad, headers, rows = BadRows(skip=self._skips), list[Header](), 0
             for batch in read_batches(

@@ -344,7 +344,13 @@ class _Run:
         keys = {key.name: bound[key.name] for key in step.keys}
         values: list[Any] = []
         count = 0
+        # Values of variables count once, however many rows there are with them: see `plan_rule`.
+        seen: set[tuple[Any, ...]] = set()
         for found in self._instances(step.steps, None, {}, keys):
+            named = tuple(found[name] for name in sorted(found))
+            if named in seen:
+                continue
+            seen.add(named)
             count += 1
             if step.target is not None:
                 values.append(self._terms.value(step.target, found))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -161,6 +160,8 @@ def _json(path: Path, directive: tree.Directive, declared: Declared, texts: Valu
 def _sqlite(
     parameters: dict[str, str], directive: tree.Directive, kinds: Sequence[str], texts: ValueText, folder: Path
 ) -> Iterator[Row]:
+    import sqlite3  # not before: loading it takes time
+
     path = _path({"filename": parameters.get("filename", parameters.get("dbname", ""))}, folder, "")
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:

@@ -33,9 +33,11 @@ class ValueText:
 
     # Writing
 
-    def write(self, value: Any, kind: str) -> str:
-        """Returns the text of a value."""
+    def write(self, value: Any, kind: str, *, quoted: bool = False) -> str:
+        """Returns the text of a value; with `quoted`, symbols stand between quotes."""
         match kind:
+            case "symbol" if quoted:
+                return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
             case "symbol":
                 return str(value)
             case "number" | "unsigned":
@@ -45,13 +47,16 @@ class ValueText:
         if kind in self._types.records:
             if value.__variant__.index == self.shapes.places[kind, "nil"]:
                 return "nil"
-            return f"[{self._items(value, self._types.records[kind])}]"
+            return f"[{self._items(value, self._types.records[kind], quoted=quoted)}]"
         branch = self._types.unions[kind][value.__variant__.index]
-        return f"${branch.name}({self._items(value, branch.fields)})" if branch.fields else f"${branch.name}"
+        if not branch.fields:
+            return f"${branch.name}"
+        return f"${branch.name}({self._items(value, branch.fields, quoted=quoted)})"
 
-    def _items(self, value: Any, fields: tuple[tree.Attribute, ...]) -> str:
+    def _items(self, value: Any, fields: tuple[tree.Attribute, ...], *, quoted: bool) -> str:
         kinds = (self._types.kinds[each.type] for each in fields)
-        return ", ".join(self.write(one, kind) for one, kind in zip(field_values(value), kinds, strict=True))
+        values = zip(field_values(value), kinds, strict=True)
+        return ", ".join(self.write(one, kind, quoted=quoted) for one, kind in values)
 
     def _float(self, value: float) -> str:
         if math.isnan(value):

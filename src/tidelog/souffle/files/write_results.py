@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sqlite3
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -67,7 +66,7 @@ def _lines(rows: Iterable[Row], kinds: Sequence[str], parameters: dict[str, str]
             continue
         cells = []
         for value, kind in zip(row, kinds, strict=True):
-            text = texts.write(value, kind)
+            text = texts.write(value, kind, quoted=quoted and kind != "symbol")
             if quoted and kind not in ("number", "unsigned", "float"):
                 text = '"' + text.replace('"', '""') + '"'
             cells.append(text)
@@ -85,7 +84,8 @@ def _json(
     for row in rows:
         cells = [values.write(value, kind, named=named) for value, kind in zip(row, kinds, strict=True)]
         made.append({each.name: cell for each, cell in zip(attributes, cells, strict=True)} if named else cells)
-    text = json.dumps(made, ensure_ascii=False)
+    # A row on each line, as Soufflé writes it.
+    text = "[" + ",\n".join(json.dumps(each, ensure_ascii=False) for each in made) + "]"
     if form == "stdoutjson" or folder is None:
         sys.stdout.write(f"{_RULE}{directive.name}\n{_BAR}{text}\n{_BAR}")
         return None
@@ -95,6 +95,8 @@ def _json(
 
 
 def _sqlite(directive: tree.Directive, rows: Sequence[Row], declared: Declared, texts: ValueText, folder: Path) -> Path:
+    import sqlite3  # not before: to load it takes longer than many a small program runs
+
     parameters = dict(directive.parameters)
     path = _path({"filename": parameters.get("filename", parameters.get("dbname", ""))}, folder, "")
     attributes, kinds = declared.relations[directive.name].attributes, declared.kinds(directive.name)

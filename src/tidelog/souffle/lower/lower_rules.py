@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from zlib import crc32
 
 from tidelog.diagnostics.spans import Span
@@ -50,7 +51,26 @@ class RuleLowering:
         steps, opened = open_records(rule.steps)
         for each in opened:
             self._open(each, rule.span)
-        self._rule(rule.head, rule.terms, steps, rule.span)
+        self._rule(rule.head, rule.terms, self._existing(steps), rule.span)
+
+    def _existing(self, steps: Sequence[terms.Step]) -> list[terms.Step]:
+        """Returns the steps with a relation without columns for each atom that only asks whether there is a row.
+
+        Such an atom would be joined row by row with all others.
+        """
+        if sum(isinstance(step, terms.Scan) for step in steps) < 2:
+            return [*steps]
+        made: list[terms.Step] = []
+        for step in steps:
+            if isinstance(step, terms.Scan) and step.terms and all(each is None for each in step.terms):
+                name = f"{step.relation}.nonempty"
+                if name not in self._made:
+                    self._made.add(name)
+                    self.relation(name, (), "", step.span)
+                    self._rule(name, (), (step,), step.span)
+                step = replace(step, relation=name, terms=())
+            made.append(step)
+        return made
 
     def _open(self, opened: Opened, span: Span) -> None:
         """Declares a relation with a column taken apart, once, and the rule that derives it."""
@@ -215,7 +235,9 @@ class RuleLowering:
         span, kind = step.span, step.variable.kind
         value = self._fresh(kind)
         bodies = self._bodies(inner, name)
-        if len(bodies) > 1:
+        # A blank that is left here must not tell instances apart: see `plan_rule`.
+        has_blank = any(isinstance(each, terms.Scan) and None in each.terms for each in inner)
+        if len(bodies) > 1 or (has_blank and step.function in ("count", "sum", "mean")):
             bodies = [self._gathered(name, bodies, inner, span)]
         for body in bodies:
             function, target, result = self._target(step, kind)

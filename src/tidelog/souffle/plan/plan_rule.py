@@ -170,7 +170,7 @@ class _Planning:
             self._literal(literal, inside)  # type: ignore[arg-type]
         target = None if node.target is None else self._term(node.target, inside)
         first = None if node.first is None else self._term(node.first, items)
-        if node.function in ("count", "sum", "mean"):
+        if node.function in ("count", "sum", "mean") and not _is_distinct(node, body):
             inside = [self._counted(each) for each in inside]
         fresh = self._variable(kind)
         items.append(_Folding(fresh, node, target, first, inside, node.span))
@@ -405,6 +405,24 @@ class _Planning:
         self._diagnostics.append(
             diagnostic(Code.MISPLACED_WILDCARD, "`_` stands where a value is needed", node.span, "has no value")
         )
+
+
+def _is_distinct(node: tree.Aggregate, body: Sequence[tree.Node]) -> bool:
+    """True where Soufflé aggregates over the variables of a body, each combination of values once.
+
+    It makes a relation of them if the body has several atoms, one of them with a variable twice, a `range` or another
+    aggregate. Otherwise it aggregates over the rows of the atom, so that rows that differ only in a `_` count apart.
+    """
+    atoms = [each for each in body if isinstance(each, tree.Atom)]
+    inner = [each for part in body for each in tree.walk(part)]
+    names = [each.name for atom in atoms for each in tree.walk(atom) if isinstance(each, tree.Variable)]
+    targets = [] if node.target is None else [*tree.walk(node.target)]
+    return (
+        len(atoms) > 1
+        or len(set(names)) < len(names)
+        or any(isinstance(each, tree.Aggregate) for each in (*inner, *targets))
+        or any(isinstance(each, tree.Functor) and each.name == "range" for each in (*inner, *targets))
+    )
 
 
 def _injected(rule: Rule) -> dict[int, set[str]]:

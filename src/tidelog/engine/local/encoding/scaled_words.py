@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from tidelog.engine.local.encoding.number_pools import IntegerPool, Numbers, integers
 from tidelog.engine.local.encoding.pool import Value, Words
+from tidelog.rules.schema.arrow_numbers import arrow_numbers
 from tidelog.scaled_values import EPOCH, EPOCH_DAY, EXACT, to_units
 from tidelog.types import DateType, DecimalType, DurationType, ScaledType, TimestampType, Type
 
@@ -63,11 +64,11 @@ def scaled_array(words: Words, type_: Type) -> pa.Array:
     """Returns words as a stored column."""
     match type_:
         case DateType():
-            return pa.array(words.astype(np.int32)).cast(pa.date32())
+            return arrow_numbers(words.astype(np.int32), pa.date32())
         case TimestampType():
-            return pa.array(np.ascontiguousarray(words)).cast(pa.timestamp("us", "UTC"))
+            return arrow_numbers(words, pa.timestamp("us", "UTC"))
         case DurationType():
-            return pa.array(np.ascontiguousarray(words)).cast(pa.duration("us"))
+            return arrow_numbers(words, pa.duration("us"))
         case DecimalType(precision, scale):
             return _decimals(words, words >> 63, precision, scale)
         case _:

@@ -33,6 +33,7 @@ from tidelog.engine.local.encoding.string_pool import StringPool
 from tidelog.engine.local.encoding.words_pool import WordsPool
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema.arrow import arrow_type, empty_rows
+from tidelog.rules.schema.arrow_numbers import arrow_numbers
 from tidelog.rules.schema.stored import stored_column, stored_schema, stored_values
 from tidelog.scaled_values import from_units, to_units
 from tidelog.types import (
@@ -250,11 +251,9 @@ class Values:
     def _words_to_column(self, words: Words, type_: Type) -> pa.Array | pa.ChunkedArray:
         match type_:
             case BoolType():
-                return pa.array(words != 0)
-            case BitType(width) if width <= 64:
-                return pa.array(np.ascontiguousarray(words).view(np.uint64)).cast(arrow_type(type_))
-            case SignedType(width) if width <= 64:
-                return pa.array(words).cast(arrow_type(type_))
+                return arrow_numbers(words != 0)
+            case BitType(width) | SignedType(width) if width <= 64:
+                return arrow_numbers(words.astype(arrow_type(type_).to_pandas_dtype()))
             case DateType() | TimestampType() | DurationType() | DecimalType() if is_word(type_):
                 return scaled_array(words, type_)
         pool = self.pool(type_)
@@ -262,7 +261,7 @@ class Values:
             return pool.export(words)
         distinct, codes = np.unique(words, return_inverse=True)
         dictionary = stored_column(self.decode(distinct, type_), type_, self.definitions)
-        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary).cast(dictionary.type)
+        return pa.DictionaryArray.from_arrays(arrow_numbers(codes.astype(np.int32)), dictionary).cast(dictionary.type)
 
 
 def is_its_word(type_: Type) -> bool:

@@ -23,6 +23,7 @@ from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.weighted import WeightedStratum
 from tidelog.rules.analysis.copies import Copies, Copy
 from tidelog.rules.ir import Relation, RuleProgram
+from tidelog.rules.schema.arrow_numbers import arrow_numbers
 from tidelog.rules.schema.stored import stored_schema
 
 STATE_FIELDS = (
@@ -160,7 +161,7 @@ class StateTables:
         words = bag_to_words(bag, len(relation.columns))
         columns = self._values.words_to_table(words[:, :-1], relation).columns
         fields = [*stored_schema(relation), STATE_FIELDS[2]]
-        return pa.Table.from_arrays([*columns, pa.array(words[:, -1])], schema=pa.schema(fields))
+        return pa.Table.from_arrays([*columns, arrow_numbers(words[:, -1])], schema=pa.schema(fields))
 
     def _weights_table(self, name: str, bag: Bag) -> pa.Table:
         """Returns the rows of a bag in the form of `state_schema`."""
@@ -175,9 +176,9 @@ class StateTables:
         table = self._values.words_to_table(rows[:, : store.columns], relation)
         meta = rows[:, store.columns + k.META]
         numbers = [
-            pa.array((meta >> k.RANK_SHIFT) & k.RANK_MASK),
-            pa.array(row_counts.counts(rows, store.columns)),
-            pa.array(row_counts.totals(rows, store.columns)),
-            pa.array(meta & k.INPUT_BIT != 0),
+            arrow_numbers((meta >> k.RANK_SHIFT) & k.RANK_MASK),
+            arrow_numbers(row_counts.counts(rows, store.columns)),
+            arrow_numbers(row_counts.totals(rows, store.columns)),
+            arrow_numbers(meta & k.INPUT_BIT != 0),
         ]
         return pa.Table.from_arrays([*table.columns, *numbers], schema=state_schema(relation))
