@@ -14,17 +14,17 @@ from typing import Any
 from tests.souffle.published import Published
 from tidelog.cli.run_souffle import text_of
 from tidelog.diagnostics.spans import Source, Span
-from tidelog.souffle import tree
-from tidelog.souffle.evaluate_terms import TermEvaluation
+from tidelog.souffle.check.kinds import Kinds
+from tidelog.souffle.check.normal_form import rules_of
+from tidelog.souffle.evaluate.evaluate_terms import TermEvaluation
+from tidelog.souffle.files.read_facts import read_facts
 from tidelog.souffle.front_end import SouffleProgram, read_souffle
-from tidelog.souffle.kinds import Kinds
-from tidelog.souffle.lex import lex
-from tidelog.souffle.normal_form import rules_of
-from tidelog.souffle.parse import parse
-from tidelog.souffle.plan_rule import plan_rule
-from tidelog.souffle.preprocess import SearchPath
-from tidelog.souffle.read_facts import read_facts
-from tidelog.souffle.tokens import Kind
+from tidelog.souffle.plan.plan_rule import plan_rule
+from tidelog.souffle.text import tree
+from tidelog.souffle.text.lex import lex
+from tidelog.souffle.text.parse import parse
+from tidelog.souffle.text.preprocess import SearchPath
+from tidelog.souffle.text.tokens import Kind
 
 Row = tuple[Any, ...]
 _MOVED = (".input", ".output", ".printsize")
