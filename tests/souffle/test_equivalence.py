@@ -92,6 +92,7 @@ def test_one_pair_touches_no_other_class() -> None:
             tx.insert("link", [(f"a{n}", f"b{n}") for n in range(2000)])
         with database.transaction() as tx:
             tx.insert("link", [("a1", "a2")])
+        assert tx.report is not None
         (report,) = [each for each in tx.report.strata if each.relations == ("same",)]
         assert report.instances == 8
         with database.transaction() as tx:

@@ -59,8 +59,9 @@ class AddedRules:
             raise ProgramError(in_order(diagnostics, (source,)))
         lowering = RuleLowering(TermLowering(self.program.lowered.names), self.program.lowered.columns)
         heads = self.program.lowered.heads
-        for made in planned:
-            lowering.rule(replace(made, head=heads.get(made.head, made.head)))
+        for rule_in_order in planned:
+            head = rule_in_order.head
+            lowering.rule(replace(rule_in_order, head=heads.get(head, head)))
         return ast.Program(tuple(lowering.items), span=Span(source, 0, len(source.text)))
 
     def query(self, source: Source) -> ParsedQuery:

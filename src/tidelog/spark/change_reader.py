@@ -91,6 +91,7 @@ class StoredChanges:
         name = self._relation.relation.name
         with self._relation.open() as database:
             for changes in database.changes_since(interval.after):
+                assert changes.epoch is not None  # kept changes are those of an epoch
                 if changes.epoch > interval.until:
                     return
                 if name in changes:

@@ -208,8 +208,10 @@ def grown(samples: list[Taken]) -> tuple[Taken, Taken, list[str]]:
     tenth = len(samples) // 10
     early, late = samples[tenth : 2 * tenth], samples[-tenth:]
     most = [Taken(*(max(getattr(each, one.name) for each in some) for one in fields(Taken))) for some in (early, late)]
+    before, after = most
     return (
-        *most,
+        before,
+        after,
         [
             f"{one.name}: {getattr(most[0], one.name):,} became {getattr(most[1], one.name):,}"
             for one in fields(Taken)
