@@ -24,11 +24,11 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
 from tidelog.engine.interface import ChangeRows
 from tidelog.io.replace_file import writing
+from tidelog.lake.delta_log import first_line
 from tidelog.pipeline import sinks
 from tidelog.pipeline.lake.lake_types import lake_schema
 from tidelog.pipeline.lake.staged import DELETED, INSERTED, WEIGHTS, Staged
 from tidelog.pipeline.settings import Output
-from tidelog.pipeline.sources.delta_log import first_line
 from tidelog.pipeline.sources.formats import require
 from tidelog.rules.ir import Kind, Relation
 from tidelog.values import Definitions
