@@ -12,7 +12,9 @@ from tidelog.diagnostics.errors import DataError, UsageError
 
 deltalake = pytest.importorskip("deltalake")
 
-PROGRAM = "input relation Edge(src: string, n: u64)\noutput relation Out(src: string, n: u64)\nOut(x, n) :- Edge(x, n).\n"
+PROGRAM = (
+    "input relation Edge(src: string, n: u64)\noutput relation Out(src: string, n: u64)\nOut(x, n) :- Edge(x, n).\n"
+)
 LARGE = 2**64 - 1
 
 

@@ -12,17 +12,19 @@ import pytest
 import tidelog
 from tests.pipeline.folder import REACH, Pipe, closure
 from tidelog.diagnostics.errors import DataError
+from tidelog.pipeline.lake.iceberg_sink import IcebergSink
 
 pytest.importorskip("pyiceberg")
 from pyiceberg.catalog import load_catalog
+from pyiceberg.types import StringType
 
 SCHEMA = pa.schema([("id", pa.int64()), ("src", pa.string()), ("dst", pa.string())])
 
 
 def place(folder: Path, table: str) -> str:
     uri, warehouse = f"sqlite:///{folder}/catalog.db", f"file://{folder}/warehouse"
-    options = f'table = "{table}", "catalog.type" = "sql", "catalog.uri" = "{uri}", "catalog.warehouse" = "{warehouse}"'
-    return f'format = "iceberg"\noptions = {{{options}}}\n'
+    catalog = f'"catalog.name" = "x", "catalog.type" = "sql", "catalog.uri" = "{uri}"'
+    return f'format = "iceberg"\noptions = {{table = "{table}", {catalog}, "catalog.warehouse" = "{warehouse}"}}\n'
 
 
 def catalog(folder: Path) -> Any:
@@ -116,7 +118,7 @@ def test_a_column_that_was_made_anew_is_refused(tmp_path: Path) -> None:
     with table.update_schema(allow_incompatible_changes=True) as update:
         update.delete_column("dst")
     with table.update_schema() as update:
-        update.add_column("dst", "string")
+        update.add_column("dst", StringType())
     table.append(edges((2, "b", "c")).select(["id", "src", "dst"]))
     with pytest.raises(DataError, match="the column `dst` was dropped, renamed or made anew"):
         pipe.run()
@@ -125,7 +127,7 @@ def test_a_column_that_was_made_anew_is_refused(tmp_path: Path) -> None:
 def test_no_table_is_an_error(tmp_path: Path) -> None:
     pipe, _ = started(tmp_path)
     catalog(tmp_path).drop_table("db.edges")
-    with pytest.raises(DataError, match="db.edges: there is no such Iceberg table"):
+    with pytest.raises(DataError, match="there is no such Iceberg table"):
         pipe.run()
 
 
@@ -137,3 +139,66 @@ def test_a_table_of_pyiceberg_is_inserted(tmp_path: Path) -> None:
         tx.insert("Edge", table)
         tx.insert("Edge", table.scan(row_filter="id = 2"))
     assert db.relation("Reach").rows() == [("b", "c")]
+
+
+def output(folder: Path, more: str = "") -> str:
+    return place(folder, "db.reach") + more
+
+
+def rows(folder: Path) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in catalog(folder).load_table("db.reach").scan().to_arrow().to_pylist())
+
+
+def test_an_output_table_has_the_relation(tmp_path: Path) -> None:
+    pipe, table = started(tmp_path, (1, "a", "b"), (2, "b", "c"), output=output(tmp_path))
+    pipe.run()
+    assert rows(tmp_path) == sorted(expected(table))
+    for change in (
+        lambda: table.append(edges((3, "c", "a"), (4, "x", "y"))),
+        lambda: table.delete("id = 2"),
+        lambda: table.overwrite(edges((5, "b", "x")), overwrite_filter="id = 3"),
+    ):
+        change()
+        pipe.run()
+        assert rows(tmp_path) == sorted(expected(table))
+    snapshots = catalog(tmp_path).load_table("db.reach").snapshots()
+    assert {each.summary.additional_properties["tidelog.epoch"] for each in snapshots} == {"1", "2", "3", "4"}
+
+
+@pytest.mark.parametrize("point", ["before", "after"])
+def test_a_version_is_written_once_if_the_run_dies_around_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    pipe, table = started(tmp_path, (1, "a", "b"), output=output(tmp_path))
+    pipe.run()
+    table.append(edges((2, "b", "c")))
+    apply = IcebergSink._apply
+
+    def dying(self: IcebergSink, *arguments: Any) -> None:
+        if point == "after":
+            apply(self, *arguments)
+        raise OSError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(IcebergSink, "_apply", dying)
+        with pytest.raises(OSError, match="killed"):
+            pipe.run()
+    pipe.run()
+    assert rows(tmp_path) == sorted(expected(table))
+    assert len(catalog(tmp_path).load_table("db.reach").snapshots()) == 2
+
+
+def test_changes_mode_appends(tmp_path: Path) -> None:
+    pipe, table = started(tmp_path, (1, "a", "b"), output=output(tmp_path, 'mode = "changes"\n'))
+    pipe.run()
+    table.delete("id = 1")
+    pipe.run()
+    assert rows(tmp_path) == [("a", "b", "+", 1), ("a", "b", "-", 2)]
+
+
+def test_a_table_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
+    other = catalog(tmp_path).create_table("db.reach", schema=pa.schema([("src", pa.string()), ("dst", pa.string())]))
+    other.append(pa.table({"src": ["mine"], "dst": ["too"]}))
+    pipe, _ = started(tmp_path, (1, "a", "b"), output=output(tmp_path))
+    with pytest.raises(DataError, match="the table has rows that are not those of `Reach`"):
+        pipe.run()

@@ -2,10 +2,10 @@
 
     {"table": "d6222fbf-70b1-44d9-97ed-d015efdd527e", "snapshot": 8819037637961317959}
 
-The changes between two snapshots are the rows of the data files that one has and the other has not: a snapshot that only
-appends gives the rows of its new files, and one that deletes or overwrites rows gives those of the files that it removed
-and of the files that it wrote instead. Rows that were only copied add up to nothing. So do those of a compaction
-(`replace`), whose files are not read at all.
+The changes between two snapshots are the rows of the data files that one has and the other has not. A snapshot that
+only appends gives the rows of its new files; one that deletes or overwrites rows gives those of the files that it
+removed and of the files that it wrote instead. Rows that were only copied add up to nothing. So do those of a
+compaction (`replace`), whose files are not read at all.
 
 | feature | |
 | --- | --- |
@@ -226,8 +226,8 @@ class IcebergChanges:
             now = next((field.field_id for field in after.fields if field.name == name), None)
             if was is not None and was != now:
                 raise DataError(
-                    f"{self._name}, snapshot {last}: the column `{name}` was dropped, renamed or made anew, and all rows"
-                    " changed with it",
+                    f"{self._name}, snapshot {last}: the column `{name}` was dropped, renamed or made anew, and all"
+                    " rows changed with it",
                     code=Code.OTHER_SOURCE,
                     help=f"change the program if it has to follow; then {_NEW_STATE}",
                 )
@@ -237,8 +237,8 @@ class IcebergChanges:
             kind = each.summary.operation.value if each.summary is not None else "append"
             if kind not in ("append", "replace"):
                 raise DataError(
-                    f"{self._name}, snapshot {each.snapshot_id}: rows were updated or deleted, and the feed takes each row"
-                    " of the table for an operation",
+                    f"{self._name}, snapshot {each.snapshot_id}: rows were updated or deleted, and the feed takes each"
+                    " row of the table for an operation",
                     code=Code.UNSUPPORTED_SOURCE,
                     help="only append rows to a table of operations, or leave `op` out, to take its rows as they are",
                 )
