@@ -18,8 +18,10 @@ SURFACE = {
     "Database": {
         "aquery",
         "backup",
+        "batches",
         "cancel",
         "changes",
+        "changes_since",
         "close",
         "dump_index",
         "explain",
@@ -52,6 +54,7 @@ SURFACE = {
         "remove_rules",
         "report",
         "rollback",
+        "skipped",
         "upsert",
     },
     "Changes": {"get", "items", "keys", "values"},
@@ -111,6 +114,7 @@ def test_the_parameters_of_the_entry_points_are_these() -> None:
         "read_only",
         "migrate",
         "keep_epochs",
+        "keep_changes",
         "plans",
     ]
     assert list(inspect.signature(tidelog.Database.query).parameters) == ["self", "text", "params", "limit", "deadline"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tidelog.database.locked_engine import LockedEngine
 from tidelog.database.queries.readable import Readable
+from tidelog.database.transactions.batch_id import BatchId, last_batches
 from tidelog.database.transactions.changes import Changes, Delta
 from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
@@ -51,7 +52,7 @@ class Database(Readable, Shown):
             raise
         self._locked = LockedEngine(program, engine, opening.report, rules)
         super().__init__(self._locked)
-        self._initial = Changes(self._locked, opening.changes)
+        self._initial = Changes(self._locked, opening.changes, opening.report.epoch)
         self._migration = migration
 
     @property
@@ -69,13 +70,25 @@ class Database(Readable, Shown):
         """The report of the last epoch; right after opening, that of opening (epoch 0)."""
         return self._locked.report
 
-    def transaction(self, wait: float | None = None) -> Transaction:
+    @property
+    def batches(self) -> dict[str, int]:
+        """The number of the last committed batch of each feed that `transaction(batch=…)` names."""
+        return last_batches(self._locked.marks())
+
+    def transaction(self, wait: float | None = None, batch: tuple[str, int] | None = None) -> Transaction:
         """Returns a transaction, to be used as `with db.transaction() as tx:`, or with `begin()` and `commit()`.
 
         A database has one writer at a time; others wait in the order in which they came, without limit or at most
         `wait` seconds. In asyncio, `async with db.transaction() as tx:` waits and commits without blocking the loop.
+
+        `batch` is the name of a feed and the number of one of its batches, such as `("feed", 17)`. The number is
+        committed with the rows. A batch with that number or a lower one commits nothing from then on (`tx.skipped`).
         """
-        return Transaction(self._locked, None if wait is None else not_negative("wait", wait))
+        return Transaction(
+            self._locked,
+            None if wait is None else not_negative("wait", wait),
+            None if batch is None else BatchId.of(batch),
+        )
 
     def snapshot(self) -> Snapshot:
         """Returns a read-only view of the last committed epoch, which stays as it is whatever is committed later.
@@ -126,6 +139,20 @@ class Database(Readable, Shown):
 
         self._locked.check_has_changes(relation)
         return ChangeStream(self._locked, self._locked.outputs[relation], positive_whole("buffer", buffer), when_full)
+
+    def changes_since(self, epoch: int) -> Iterator[Changes]:
+        """Yields the changes of each epoch after this one, up to the last commit, of a database with `keep_changes`.
+
+            for changes in db.changes_since(7):
+                print(changes.epoch, changes["Reach"].inserted, changes["Reach"].deleted)
+
+        An epoch without changes of outputs has an empty mapping. Epoch -1 is before the first: a new database that
+        keeps everything yields its whole history. Raises UsageError if the database keeps no changes, or if those of
+        the next epoch are gone.
+        """
+        from tidelog.database.transactions.kept import changes_since
+
+        return changes_since(self._locked, epoch)
 
     def refresh(self) -> None:
         """Brings a read-only database to its writer's last commit; does nothing for the writer itself."""

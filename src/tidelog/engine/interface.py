@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from tidelog.engine.kept_changes import KeptEpoch
 from tidelog.engine.marks import Marks
 from tidelog.engine.proof import FailedMatch, Proof
 from tidelog.maintain.profile import Profile
@@ -199,6 +200,12 @@ class Engine(Protocol):
     @property
     def marks(self) -> Marks:
         """The marks that commits have set, also those of earlier sessions of a durable database."""
+
+    def kept_since(self) -> int | None:
+        """Returns the epoch after which all changes are kept; None if the database keeps none."""
+
+    def kept_changes(self, epoch: int) -> KeptEpoch:
+        """Returns the kept changes of an epoch. Raises UsageError if they are gone."""
 
     def table(self, relation: str) -> pa.Table:
         """Returns the committed rows, in no particular order."""

@@ -28,7 +28,7 @@ import tidelog
 from tests.database.storage.test_open_local import engine_of
 from tidelog.database.storage.checked_file import CheckedFile, CheckedWriter
 from tidelog.database.storage.checkpoint import checkpoints
-from tidelog.database.storage.journal import _checksum
+from tidelog.database.storage.journal import checksum
 
 PROGRAM = """
 typedef Shape = Dot | Box{name: string, size: u8}
@@ -173,7 +173,7 @@ def _tamper_entry(connection: sqlite3.Connection, chosen: random.Random) -> str:
         case _:
             at = chosen.randrange(len(data))
             data[at:at] = bytes([0xFF] * chosen.randrange(1, 9))
-    row = bytes(data), _checksum(bytes(data), place), place
+    row = bytes(data), checksum(bytes(data), place), place
     connection.execute("UPDATE entry SET body = ?, checksum = ? WHERE place = ?", row)
     return f"entry {place >> 20}: {data[:60].hex()}"
 
@@ -183,7 +183,7 @@ def _tamper_document(connection: sqlite3.Connection, chosen: random.Random) -> s
     holder = {name: json.loads(body)}
     what = tamper_json(holder, chosen)
     text = json.dumps(holder.get(name))
-    row = text, _checksum(text.encode()), name
+    row = text, checksum(text.encode()), name
     connection.execute("UPDATE document SET body = ?, checksum = ? WHERE name = ?", row)
     return f"document {what}"
 

@@ -201,9 +201,9 @@ def test_another_format_is_refused(made: Path) -> None:
 
 
 def _checksum(data: bytes) -> int:
-    from tidelog.database.storage.journal import _checksum
+    from tidelog.database.storage.journal import checksum
 
-    return _checksum(data)
+    return checksum(data)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from tidelog.engine.interface import Operation
 def test_an_entry_larger_than_a_part_comes_back_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
-    monkeypatch.setattr(journals, "_PART_BYTES", 7)
+    monkeypatch.setattr(journals, "PART_BYTES", 7)
     program = tidelog.compile(REACH)
     hosts = [(f"host{number}",) for number in range(rows)]
     with program.open(path=tmp_path) as db:

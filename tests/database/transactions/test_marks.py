@@ -88,7 +88,7 @@ def test_marks_that_cannot_be_written_leave_the_last_ones(tmp_path: Path) -> Non
 
 
 def test_an_entry_in_parts_has_its_marks_in_the_same_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "_PART_BYTES", 4)
+    monkeypatch.setattr(journal, "PART_BYTES", 4)
     with tidelog.compile(REACH).open(path=tmp_path) as db:
         edge(db, ("a", "b"), feed=1)
     with tidelog.open(tmp_path) as db:

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.shown import Shown, Table
 from tidelog.diagnostics.spans import Source
 from tidelog.diagnostics.suggest import suggest
+from tidelog.engine.kept_changes import Retention, changes_not_kept
 from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
 from tidelog.rules.lower.checked_arithmetic import WAYS
@@ -44,6 +46,7 @@ class Opening:
     read_only: bool = False
     migrate: Instructions | None = None
     keep_epochs: int = 8
+    keep_changes: Retention | None = None
     plans: Mapping[str, str] | None = None
 
 
@@ -84,6 +87,7 @@ class Program(Shown):
         read_only: bool = False,
         migrate: bool | Mapping[str, Any] = False,
         keep_epochs: int = 8,
+        keep_changes: int | str | timedelta | None = None,
         plans: Mapping[str, str] | None = None,
     ) -> Database:
         """Opens a new database, in memory, with the facts of the program's text applied; with a `path`, a durable one.
@@ -107,7 +111,9 @@ class Program(Shown):
         perhaps not a power cut. One process may write to a database; others may open it with `read_only`. On Spark, the
         directory is one that its tasks reach too, or an address such as
         `s3a://bucket/state`; the files of an epoch stay there for `keep_epochs` epochs after it, for DataFrames and
-        readers that still need them. On Spark, `plans` fixes the plans of strata, by relation, instead of a choice by
+        readers that still need them. `keep_changes` is a number of epochs, or a time such as `"7 days"`, for which
+        `db.changes_since(epoch)` has the changes of earlier epochs; the directory stores it until another value is
+        given, and 0 ends it. On Spark, `plans` fixes the plans of strata, by relation, instead of a choice by
         rules and sizes (`tidelog show --stage plan --engine spark`): `{"Reach": "decomposed"}`, `"single task"` or
         `"frames"`; with `"auto"` also `"driver"`, for this process.
 
@@ -126,7 +132,10 @@ class Program(Shown):
         )
         _check_engine(engine, spark)
         _check_plans(plans, engine)
-        how = Opening(durability, read_only, _instructions(migrate), keep_epochs, plans)
+        kept = None if keep_changes is None else Retention.of(keep_changes)
+        if kept and path is None:
+            raise changes_not_kept()
+        how = Opening(durability, read_only, _instructions(migrate), keep_epochs, kept, plans)
         if engine != "local":
             from tidelog.database.storage.open_spark import open_on_spark
 

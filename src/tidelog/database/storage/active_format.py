@@ -28,7 +28,7 @@ _DRAFT = "form.partial"
 # The first pattern makes a database of a directory: without such a file, the others mean nothing.
 _FILES = {
     LOCAL: (r"journal\.sqlite", r"journal\.sqlite.+|head|snapshot-\d+\.(tide|partial)"),
-    SPARK: (r"manifest-\d+\.json", r"draft\..*|epoch-\d+"),
+    SPARK: (r"manifest-\d+\.json", r"draft\..*|epoch-\d+|changes-\d+\.json"),
 }
 
 

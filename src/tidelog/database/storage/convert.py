@@ -1,7 +1,8 @@
 """Conversion: a database of one engine → the same database for the other engine, in the same directory.
 
 The rows with their counts, the facts, the rows that delays hold, the marks, the rules and the number of the last epoch
-are transferred (`engine.spark.transfer.export`); nothing is committed. The new files are written beside the old ones
+are transferred (`engine.spark.transfer.export`); nothing is committed. Kept changes are not: the setting stays, and the
+changes are kept from here on. The new files are written beside the old ones
 and become active atomically (`active_format`): a process that is killed on the way leaves one of the two, whole.
 """
 
@@ -15,6 +16,7 @@ from threading import Lock
 from typing import Any
 
 from tidelog.database.storage.active_format import LOCAL, SPARK, activate, prepare_conversion, remove_files
+from tidelog.database.storage.change_log import SETTING
 from tidelog.database.storage.checkpoint import ProgramVersion, write_checkpoint
 from tidelog.database.storage.durable_engine import MARKS, DurableEngine
 from tidelog.database.storage.journal import Journal
@@ -43,6 +45,7 @@ def to_spark(directory: Path, stored: StoredProgram, externs: Externs, lock: Wri
     try:
         engine.open()
         rules, state, marks = engine.stored_rules(), engine.local.export_state(), engine.marks
+        retention = engine.retention
     finally:
         engine.abandon()
     place = StateDirectory(str(directory))
@@ -50,6 +53,8 @@ def to_spark(directory: Path, stored: StoredProgram, externs: Externs, lock: Wri
     try:
         prepare_conversion(directory, LOCAL)
         manifest = replace(write_state(state, rules.rules, place), basis=basis, marks=marks)
+        if retention:
+            manifest = replace(manifest, kept={"retention": retention.document, "since": manifest.epoch})
         place.sync(manifest.files)
         place.publish(manifest.version, manifest.to_json(), reaches_disk=True)
         activate(directory, SPARK)
@@ -75,7 +80,8 @@ def to_local(directory: Path, stored: StoredProgram, externs: Externs) -> None:
         prepare_conversion(directory, SPARK)
         version = ProgramVersion(stored.digest, manifest.basis.externs)
         write_checkpoint(directory, engine.capture(), version, rules, Lock())
-        Journal.create(directory, {"program": stored.document(), MARKS: dict(manifest.marks)})
+        setting = dict(manifest.kept.get("retention", {}))
+        Journal.create(directory, {"program": stored.document(), MARKS: dict(manifest.marks), SETTING: setting})
         with closing(Journal(directory)) as journal:
             journal.restart(manifest.epoch, {})
         activate(directory, LOCAL)

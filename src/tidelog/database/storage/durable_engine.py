@@ -16,6 +16,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock, Thread
 from time import perf_counter
@@ -24,9 +25,10 @@ from typing import Any
 import pyarrow as pa
 
 from tidelog.database.storage.active_format import SPARK, active_engine
+from tidelog.database.storage.change_log import ChangeLog
 from tidelog.database.storage.checkpoint import Checkpoint, ProgramVersion, checkpoints, load_last, write_checkpoint
 from tidelog.database.storage.checkpoint_policy import CheckpointPolicy
-from tidelog.database.storage.journal import Journal, is_database
+from tidelog.database.storage.journal import Also, Journal, is_database
 from tidelog.database.storage.journal_entry import write_entry
 from tidelog.database.storage.lock import WriterLock
 from tidelog.database.storage.refill import refill
@@ -45,6 +47,7 @@ from tidelog.engine.interface import (
     Reads,
     Row,
 )
+from tidelog.engine.kept_changes import KeptEpoch, Retention, changes_gone
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.marks import Marks, marked
 from tidelog.engine.storage_errors import damaged, foreign_process, not_storable, other_engine, other_program, read_only
@@ -77,8 +80,10 @@ class DurableEngine:
         *,
         durability: str = "disk",
         lock: WriterLock | None = None,
+        keep_changes: Retention | None = None,
     ) -> None:
         """Reads the last checkpoint. `rules` are those of the stored program; transactions may have changed them since.
+        `keep_changes` replaces the stored setting.
 
         Raises DataError where the directory is damaged, UsageError where another version of Tidelog wrote it.
         """
@@ -86,6 +91,8 @@ class DurableEngine:
         self._directory = directory
         self._base = self._rules = rules
         self._durability = durability
+        self._keep_changes = keep_changes
+        self._log: ChangeLog | None = None
         self._stored = stored
         self._version = ProgramVersion(stored.digest, versions)
         self._maintenance = maintenance
@@ -127,15 +134,47 @@ class DurableEngine:
             outcome = self.local.open()
             Journal.create(self._directory, {"program": self._stored.document()})
             self._journal = Journal(self._directory, self._durability)
+            self._open_log(self._journal, outcome)
             self._is_open = True
             return outcome
         started = perf_counter()
         self._restore()
         self._replay(self._journal)
         self._journal.end_reading()
+        self._open_log(self._journal)
         self._loaded = None
         self._is_open = True
         return Outcome({}, self._report(started))
+
+    def _open_log(self, journal: Journal, created: Outcome | None = None) -> None:
+        """Opens the kept changes; those of a new database begin with the rows that it has from the start."""
+        self._log = log = ChangeLog(journal)
+        if self._writer is None:
+            return
+        is_same_state = self._loaded is None or self._loaded.version == self._version
+        log.begin(self._keep_changes, self.local.epoch, is_same_state=is_same_state)
+        if created is not None and log.retention:
+            with journal.changing() as connection:
+                log.append(connection, self.local.epoch, created.changes, self.program)
+
+    @property
+    def retention(self) -> Retention:
+        """The setting of kept changes."""
+        return Retention() if self._log is None else self._log.retention
+
+    def kept_since(self) -> int | None:
+        if self._log is None or not self._log.retention:
+            return None
+        since = self._log.since()
+        return self.local.epoch if since is None else since
+
+    def kept_changes(self, epoch: int) -> KeptEpoch:
+        assert self._log is not None
+        found = self._log.read(epoch, self.program)
+        if found is None:
+            since = self.kept_since()
+            raise changes_gone(epoch - 1, self.local.epoch if since is None else since, self.local.epoch)
+        return found
 
     def check_writable(self) -> None:
         if self._writer is None:
@@ -169,7 +208,7 @@ class DurableEngine:
         column = None if rules is None else unstorable_column(rules.rules.rules)
         if column is not None:
             raise not_storable(*column)
-        journal = self._journal
+        journal, log = self._journal, self._log
         assert journal is not None
         size = 0
         documents = {MARKS: marked(self.marks, marks)} if marks else {}
@@ -180,7 +219,10 @@ class DurableEngine:
             if before_commit is not None:
                 before_commit(epoch, changes)
             body = write_entry(operations, self.program, () if rules is None else rules.calls)
-            journal.append(epoch, body, documents)
+            also: Also | None = None
+            if log is not None and log.retention:
+                also = partial(log.append, epoch=epoch, changes=changes, program=self.program)
+            journal.append(epoch, body, documents, also)
             size = len(body)
 
         with self._commit_lock:

@@ -16,7 +16,7 @@ import os
 import sqlite3
 import weakref
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,15 @@ DURABILITIES = ("disk", "os")
 _FILE, _LAST_EPOCH_FILE = "journal.sqlite", "head"
 _SYNCHRONOUS = {"disk": "FULL", "os": "NORMAL"}
 _PART_SHIFT = 20  # the place of a part is epoch << 20 | its number
-_PART_BYTES = 32 << 20
+PART_BYTES = 32 << 20
 _TABLES = """
 CREATE TABLE document (name TEXT PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE entry (place INTEGER PRIMARY KEY, body BLOB NOT NULL, checksum INTEGER NOT NULL);
 """
 
+
+Also = Callable[[sqlite3.Connection], object]
+"""Writes more in a transaction of SQLite."""
 
 _open: weakref.WeakSet[Journal] = weakref.WeakSet()
 
@@ -85,40 +88,49 @@ class Journal:
         except (sqlite3.Error, OSError) as error:
             raise not_written(directory, error) from error
 
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection to the journal; a reader has another one after each `begin_reading`."""
+        return self._connection
+
     def document(self, name: str) -> Any:
         """Returns the document of a name; None where there is none."""
-        with _readable(self.directory):
+        with readable(self.directory):
             row = self._connection.execute("SELECT body, checksum FROM document WHERE name = ?", (name,)).fetchone()
         if row is None:
             return None
-        if not isinstance(row[0], str) or _checksum(row[0].encode()) != row[1]:
+        if not isinstance(row[0], str) or checksum(row[0].encode()) != row[1]:
             raise damaged(self.directory, f"its {name} is not as it was written")
         try:
             return json.loads(row[0])
         except (ValueError, RecursionError) as error:
             raise damaged(self.directory, f"its {name} is no JSON") from error
 
-    def append(self, epoch: int, body: bytes, documents: Mapping[str, Any] | None = None) -> None:
-        """Adds the entry of an epoch, and replaces documents in the same step.
+    def append(
+        self, epoch: int, body: bytes, documents: Mapping[str, Any] | None = None, also: Also | None = None
+    ) -> None:
+        """Adds the entry of an epoch, replaces documents, and calls `also` to write more, all in the same step.
 
         Raises TransactionError when it cannot be written; then nothing has changed.
         """
         assert self._last_epoch is not None
-        if len(body) <= _PART_BYTES and not documents:
+        if len(body) <= PART_BYTES and not documents and also is None:
             try:
                 self._insert(epoch, 0, body)
             except sqlite3.Error as error:
                 raise not_written(self.directory, error) from error
         else:
-            with self._changing() as connection:
-                for number, start in enumerate(range(0, max(len(body), 1), _PART_BYTES)):
-                    self._insert(epoch, number, body[start : start + _PART_BYTES])
+            with self.changing() as connection:
+                for number, start in enumerate(range(0, max(len(body), 1), PART_BYTES)):
+                    self._insert(epoch, number, body[start : start + PART_BYTES])
                 _put(connection, documents or {})
+                if also is not None:
+                    also(connection)
         self._last_epoch.write(epoch)
 
     def put(self, documents: Mapping[str, Any]) -> None:
         """Replaces documents. Raises TransactionError when they cannot be written; then nothing has changed."""
-        with self._changing() as connection:
+        with self.changing() as connection:
             _put(connection, documents)
 
     def entries(self, after: int) -> Iterator[tuple[int, bytes]]:
@@ -126,18 +138,18 @@ class Journal:
         expected = after + 1
         last = self.acknowledged()
         parts: list[bytes] = []
-        with _readable(self.directory):
+        with readable(self.directory):
             rows = self._connection.execute(
                 "SELECT place, body, checksum FROM entry WHERE place >= ? ORDER BY place", (expected << _PART_SHIFT,)
             )
-            for place, body, checksum in rows:
+            for place, body, written in rows:
                 epoch, number = divmod(place, 1 << _PART_SHIFT)
                 if epoch > expected and number == 0 and parts:
                     yield expected, b"".join(parts)
                     expected, parts = expected + 1, []
                 if (epoch, number) != (expected, len(parts)):
                     raise damaged(self.directory, f"the journal has nothing for epoch {expected}")
-                if not isinstance(body, bytes) or _checksum(body, place) != checksum:
+                if not isinstance(body, bytes) or checksum(body, place) != written:
                     raise damaged(self.directory, f"the journal's entry for epoch {epoch} is not as it was written")
                 parts.append(body)
         if parts:
@@ -160,24 +172,24 @@ class Journal:
         if self._is_reader:
             self._connection.close()
             self._connection = _reading(self.directory)
-        with _readable(self.directory):
+        with readable(self.directory):
             self._connection.execute("BEGIN")
             self._connection.execute("SELECT count(*) FROM document").fetchone()
 
     def end_reading(self) -> None:
         self._acknowledged = None
-        with _readable(self.directory):
+        with readable(self.directory):
             self._connection.execute("COMMIT")
 
     def first(self) -> int | None:
         """Returns the first epoch that has an entry."""
-        with _readable(self.directory):
+        with readable(self.directory):
             (place,) = self._connection.execute("SELECT min(place) FROM entry").fetchone()
         return None if place is None else place >> _PART_SHIFT
 
     def last(self) -> int | None:
         """Returns the last epoch that has an entry."""
-        with _readable(self.directory):
+        with readable(self.directory):
             (place,) = self._connection.execute("SELECT max(place) FROM entry").fetchone()
         return None if place is None else place >> _PART_SHIFT
 
@@ -206,9 +218,10 @@ class Journal:
         Raises TransactionError when it cannot be written; then nothing has changed.
         """
         assert self._last_epoch is not None
-        with self._changing() as connection:
+        with self.changing() as connection:
             _put(connection, documents)
             connection.execute("DELETE FROM entry")
+            connection.execute("DROP TABLE IF EXISTS change")  # kept changes are those of the old entries
         self._last_epoch.write(epoch)
 
     def close(self) -> None:
@@ -217,7 +230,7 @@ class Journal:
         self._connection.close()
 
     @contextmanager
-    def _changing(self) -> Iterator[sqlite3.Connection]:
+    def changing(self) -> Iterator[sqlite3.Connection]:
         """Makes the writes of a block one transaction of SQLite. Raises TransactionError when it fails."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -232,7 +245,7 @@ class Journal:
 
     def _insert(self, epoch: int, number: int, part: bytes) -> None:
         place = epoch << _PART_SHIFT | number
-        self._connection.execute("INSERT INTO entry VALUES (?, ?, ?)", (place, part, _checksum(part, place)))
+        self._connection.execute("INSERT INTO entry VALUES (?, ?, ?)", (place, part, checksum(part, place)))
 
 
 def _keep_in_child() -> None:
@@ -245,7 +258,7 @@ os.register_at_fork(after_in_child=_keep_in_child)
 
 
 def _writing(directory: Path, durability: str) -> sqlite3.Connection:
-    with _readable(directory):
+    with readable(directory):
         connection = _connected(directory / _FILE)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -258,7 +271,7 @@ def _writing(directory: Path, durability: str) -> sqlite3.Connection:
 
 
 def _reading(directory: Path) -> sqlite3.Connection:
-    with _readable(directory):
+    with readable(directory):
         connection = _connected(directory / _FILE)
         try:
             connection.execute("PRAGMA query_only = ON")
@@ -285,7 +298,7 @@ def _connected(place: Path | str) -> sqlite3.Connection:
 def _put(connection: sqlite3.Connection, documents: Mapping[str, Any]) -> None:
     for name, value in documents.items():
         body = json.dumps(value)
-        row = (name, body, _checksum(body.encode()))
+        row = (name, body, checksum(body.encode()))
         connection.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?)", row)
 
 
@@ -298,13 +311,13 @@ def sync_directory(directory: Path) -> None:
         os.close(file)
 
 
-def _checksum(data: bytes, place: int = 0) -> int:
+def checksum(data: bytes, place: int = 0) -> int:
     """Covers the place too, so that moved bytes are noticed."""
     return zlib.crc32(data, zlib.crc32(place.to_bytes(8, "little")))
 
 
 @contextmanager
-def _readable(directory: Path) -> Iterator[None]:
+def readable(directory: Path) -> Iterator[None]:
     """Raises DataError where SQLite cannot read the journal."""
     try:
         yield

@@ -117,7 +117,16 @@ def _open(
         stored = bound
     versions = extern_versions(program._options.externs)
     rules = program._rule_set
-    engine = DurableEngine(directory, rules, stored, versions, maintenance, durability=how.durability, lock=lock)
+    engine = DurableEngine(
+        directory,
+        rules,
+        stored,
+        versions,
+        maintenance,
+        durability=how.durability,
+        lock=lock,
+        keep_changes=how.keep_changes,
+    )
     return Database(rules.rules, engine, rules, plan)
 
 

@@ -119,6 +119,7 @@ def _open(
         lock.release if lock else None,
         how.durability == "disk",
         how.keep_epochs,
+        how.keep_changes,
         partial(_check_format, directory),
     )
     base = program._rule_set

@@ -10,6 +10,7 @@ through Python values.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -163,9 +164,19 @@ class Changes(Mapping[str, Delta], Shown):
     (['Alone'], [])
     """
 
-    def __init__(self, locked: LockedEngine, rows: Mapping[str, ChangeRows]) -> None:
+    def __init__(
+        self,
+        locked: LockedEngine,
+        rows: Mapping[str, ChangeRows],
+        epoch: int | None = None,
+        committed_at: datetime | None = None,
+    ) -> None:
         self._locked = locked
         self._rows = rows
+        self.epoch = epoch
+        """The number of the epoch; None of a commit without net effect."""
+        self.committed_at = committed_at
+        """The time of the commit, for the kept changes of an earlier epoch."""
 
     def __getitem__(self, name: str) -> Delta:
         self._locked.check_has_changes(name)

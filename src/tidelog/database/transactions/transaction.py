@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tidelog.database.locked_engine import LockedEngine, declared, unknown_relation
 from tidelog.database.run_in_thread import run_in_thread
+from tidelog.database.transactions.batch_id import BatchId, SkippedWrites
 from tidelog.database.transactions.changes import Changes
 from tidelog.database.transactions.modify import Fields, modification
 from tidelog.database.transactions.progress import log_if_slow, reporting
@@ -62,9 +63,11 @@ class Transaction:
     ([('b', 'd'), ('c', 'd')], [('a', 'b'), ('a', 'c')])
     """
 
-    def __init__(self, locked: LockedEngine, wait: float | None = None) -> None:
+    def __init__(self, locked: LockedEngine, wait: float | None = None, batch: BatchId | None = None) -> None:
         self._locked = locked
         self._wait = wait
+        self._batch = batch
+        self._is_skipped = False
         self._state = _State.NEW
         self._writes: dict[str, Writes] = {}
         self._count = 0
@@ -114,9 +117,11 @@ class Transaction:
 
         Raises DataError, with file, line and column, for rows that cannot be read; then the transaction is as it was.
         """
-        from tidelog.database.transactions.load import Loading
+        from tidelog.database.transactions.load import Loading, LoadReport
 
         writes = self._write(relation, "load into")
+        if self._is_skipped:
+            return LoadReport(())
         if on_bad_row not in ("fail", "skip"):
             raise UsageError(f"`on_bad_row` is {on_bad_row!r}; it must be 'fail' or 'skip'", code=Code.BAD_PATH)
         declared = self._locked.program.relations[relation]
@@ -198,8 +203,7 @@ class Transaction:
         """
         self._check_new()
         self._locked.begin(self, self._wait)
-        self._state = _State.OPEN
-        return self
+        return self._opened()
 
     def commit(self) -> Changes:
         """Applies all writes as one epoch and returns its changes.
@@ -246,8 +250,7 @@ class Transaction:
     async def __aenter__(self) -> Self:
         self._check_new()
         await self._locked.begin_async(self, self._wait)
-        self._state = _State.OPEN
-        return self
+        return self._opened()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -270,17 +273,39 @@ class Transaction:
 
     @property
     def report(self) -> EpochReport | None:
-        """The report of the epoch; None when the writes had no net effect, for then there is no epoch."""
+        """The report of the epoch; None when the writes had no net effect, or the batch was committed before, for then
+        there is no epoch.
+        """
         if self._state is not _State.COMMITTED:
             raise self._not_committed("report")
         return self._report
+
+    @property
+    def skipped(self) -> bool:
+        """True if the batch of `db.transaction(batch=…)` was committed before: then writes have no effect, and the
+        commit changes nothing. Known from the begin on, so that the rows need not be made.
+        """
+        return self._is_skipped
 
     def __repr__(self) -> str:
         writes = f", {self._count} writes" if self._state is _State.OPEN else ""
         return f"<Transaction {self._state.value}{writes}>"
 
+    def _opened(self) -> Self:
+        """Opens the transaction, which has its turn now."""
+        if self._batch is not None:
+            try:
+                self._is_skipped = self._batch.is_committed(self._locked.marks())
+            except BaseException:
+                self._locked.end(self)
+                raise
+        self._state = _State.OPEN
+        return self
+
     def _change_rules(self, sign: int, text: str) -> None:
         self._check_open("write")
+        if self._is_skipped:
+            return
         rules = self._rules or self._locked.known_rules()
         self._rules = rules.add(text) if sign > 0 else rules.remove(text)
         self._calls.append((sign, text))
@@ -302,7 +327,8 @@ class Transaction:
             )
         found = self._writes.get(name)
         if found is None:
-            found = self._writes[name] = writes_to(self._locked, relation)
+            make = SkippedWrites if self._is_skipped else writes_to
+            found = self._writes[name] = make(self._locked, relation)
         return found
 
     def _write_by_key(self, name: str, verb: str) -> KeyedWrites:
@@ -365,13 +391,16 @@ class Transaction:
         return relation
 
     def _apply(self, writes: Mapping[str, Writes]) -> Changes:
+        if self._is_skipped:
+            return Changes(self._locked, {})
         operations = [operation for each in writes.values() for operation in each.operations()]
         changed = self._new_rules()
         with self._locked.engine() as engine:
             options = self._options
+            marks = options.marks if self._batch is None else {**options.marks, **self._batch.marks}
             rules = self._locked.program if changed is None else changed.rules.rules
             with reporting(engine, len(rules.strata)):
-                outcome = engine.commit(operations, options.before_commit, marks=options.marks, rules=changed)
+                outcome = engine.commit(operations, options.before_commit, marks=marks, rules=changed)
             if changed is not None:
                 self._locked.take_rules(changed.rules)
             if outcome is not None:
@@ -381,7 +410,7 @@ class Transaction:
         self._report = outcome.report if outcome else None
         if self._report is not None:
             log_if_slow(self._report)
-        return Changes(self._locked, outcome.changes if outcome else {})
+        return Changes(self._locked, outcome.changes, outcome.report.epoch) if outcome else Changes(self._locked, {})
 
     def _tell(self) -> None:
         """Calls the callbacks for a commit, also where an interrupt was too late to stop it."""

@@ -36,6 +36,7 @@ from tidelog.engine.interface import (
     Queries,
     Row,
 )
+from tidelog.engine.kept_changes import KeptEpoch, Retention, changes_gone
 from tidelog.engine.marks import Marks, marked
 from tidelog.engine.spark import session
 from tidelog.engine.spark.epoch.attempt import Attempt
@@ -57,11 +58,12 @@ from tidelog.engine.spark.plans.tasks.task import Workers
 from tidelog.engine.spark.plans.tasks.task_context import TaskContext, without_keys
 from tidelog.engine.spark.queries.lookup import lookup
 from tidelog.engine.spark.queries.queries import Source, SparkQueries
+from tidelog.engine.spark.storage.change_lists import read_list
 from tidelog.engine.spark.storage.directory import StateDirectory, temporary_directory
 from tidelog.engine.spark.storage.manifest import Basis, Manifest
 from tidelog.engine.spark.storage.publish import Published
 from tidelog.engine.spark.storage.scan import named, scan_rows
-from tidelog.engine.spark.storage.state_files import TOTAL, Stored, read_rows, read_weights
+from tidelog.engine.spark.storage.state_files import TOTAL, Changed, Stored, read_rows, read_weights
 from tidelog.engine.spark.task_errors import spark_errors
 from tidelog.engine.storage_errors import foreign_process, other_program, read_only
 from tidelog.maintain.options import Maintenance
@@ -80,12 +82,14 @@ KEEP_EPOCHS = 8
 @dataclass(frozen=True, slots=True)
 class Access:
     """The way a state is opened: for reading or writing, the action on close (it releases the writer's lock), and
-    whether a commit is on the disk before it counts. `check_form` raises if another engine has the directory now."""
+    whether a commit is on the disk before it counts. `keep_changes` replaces the stored setting. `check_form` raises if
+    another engine has the directory now."""
 
     is_read_only: bool = False
     release: Callable[[], object] | None = None
     reaches_disk: bool = False
     keep_epochs: int = KEEP_EPOCHS
+    keep_changes: Retention | None = None
     check_form: Callable[[], object] = lambda: None
 
 
@@ -178,7 +182,7 @@ class SparkEngine:
         if self._access.is_read_only:
             self._check_program(self._basis)
             return Outcome({}, self._report_of_opening(started))
-        self._state.become_writer()
+        self._state.become_writer(self._access.keep_changes)
         if self._state.is_new:
             outcome = self._attempt((), started, {})
             assert outcome is not None
@@ -240,6 +244,24 @@ class SparkEngine:
     @property
     def marks(self) -> Marks:
         return self._state.manifest.marks
+
+    def kept_since(self) -> int | None:
+        since: int | None = self._state.manifest.kept.get("since")
+        return since
+
+    def kept_changes(self, epoch: int) -> KeptEpoch:
+        try:
+            found = read_list(self._directory, epoch)
+        except FileNotFoundError:
+            last = self._state.manifest.epoch
+            raise changes_gone(epoch - 1, max(epoch, self.kept_since() or 0), last) from None
+        rows = {}
+        for name, relation in self.program.relations.items():
+            if relation.role is Role.OUTPUT and name in found.changes:
+                changed = found.changes[name]
+                rows[name] = SparkChanges(self._spark, self._directory, relation, changed, self._context.definitions)
+                self._changes.add(rows[name])
+        return KeptEpoch(epoch, found.time, rows)
 
     def table(self, relation: str) -> pa.Table:
         declared = self._relations[relation]
@@ -400,7 +422,7 @@ class SparkEngine:
                 writes += [each for name in change.emptied for each in self._all_rows(name, name, -1)]
                 writes += [each for name, source in change.delayed.items() for each in self._all_rows(source, name, +1)]
             new_marks = marked(last.marks, marks)
-            waiting = last.waiting
+            waiting, kept = last.waiting, last.kept
             with self._cancellation.running(label):
                 is_empty = not epoch.write(writes) and number > 0 and recomputed_from is None and change is None
                 if not is_empty:
@@ -420,7 +442,15 @@ class SparkEngine:
             if before_commit is not None:
                 before_commit(number, changes)
             changed = [name for each in epoch.changed.values() for name in each.files]
-            self._publish(Manifest(last.version, number, self._basis, epoch.view, new_marks, waiting=waiting), changed)
+            manifest = Manifest(
+                last.version, number, self._basis, epoch.view, new_marks, waiting=waiting, kept=dict(kept)
+            )
+            if recomputed_from is not None and kept:
+                # The changes lead from another program's rows to these, or are those of all rows: readers start again.
+                manifest = replace(manifest, kept={**kept, "since": number})
+                self._publish(manifest, changed)
+            else:
+                self._publish(manifest, changed, {name: epoch.changed[name] for name in changes})
         except BaseException:
             epoch.drop()
             if self._state.manifest is last:
@@ -443,10 +473,12 @@ class SparkEngine:
             by_weight.setdefault(weight, []).append(row)
         return [Operation(target, sign * weight, self.stage(target, rows)) for weight, rows in by_weight.items()]
 
-    def _publish(self, manifest: Manifest, changed: Sequence[str] = ()) -> None:
+    def _publish(
+        self, manifest: Manifest, changed: Sequence[str] = (), outputs: Mapping[str, Changed] | None = None
+    ) -> None:
         held = [*self._workers.needed, *(name for changes in self._changes for name in changes.files)]
         with self._cancellation.held():
-            self._state.publish(manifest, changed, held)
+            self._state.publish(manifest, changed, held, outputs)
 
     def _output_changes(self, epoch: Epoch) -> dict[str, ChangeRows]:
         changes: dict[str, ChangeRows] = {}

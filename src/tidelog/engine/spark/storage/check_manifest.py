@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tidelog.engine.kept_changes import Retention
+
 _FILE = re.compile(r"epoch-\d{1,18}/[^/\0]{1,300}(/[^/\0]{1,300})?")
 _LARGEST = (1 << 62) - 1
 _OPTIONS = {
@@ -44,6 +46,20 @@ def check_body(body: Mapping[str, Any]) -> None:
         for changed in _list(queue, f"waiting/{name}"):
             if changed is not None:
                 _changed(changed, f"waiting/{name}")
+
+    if body.get("kept"):
+        kept = _fields(body["kept"], "kept", {"retention", "since"})
+        Retention.of_document(_object(kept["retention"], "kept/retention"))
+        _need(type(kept["since"]) is int and -1 <= kept["since"] <= body["epoch"], "kept/since")
+
+
+def check_list(body: Any) -> None:
+    """Raises ShapeError for the first thing that is wrong in a list of kept changes."""
+    found = _fields(body, "list", {"epoch", "time", "changes"})
+    _number(found["epoch"], "list/epoch")
+    _need(type(found["time"]) in (int, float) and 0 <= found["time"] < 1e11, "list/time")
+    for name, changed in _object(found["changes"], "list/changes").items():
+        _changed(changed, f"list/changes/{name}")
 
 
 def _program(value: Any) -> None:

@@ -2,6 +2,7 @@
 
     manifest-000000000007.json     the list of files that count; the highest number is in force (`publish`)
     epoch-5/Reach.base.….parquet   files of the state and of changes, in a folder for each epoch
+    changes-000000000007.json      the files of the kept changes of an epoch (`change_lists`)
 
 Files are written once, under names never used again. Names are relative to the directory; `state_files` gives them a
 meaning. Tasks, and the driver for small changes, read and write them with pyarrow; Spark itself reads DataFrames. So
@@ -35,6 +36,7 @@ from tidelog.engine.storage_errors import damaged, missing_file
 
 _MANIFEST = re.compile(r"manifest-(\d{12})\.json")
 _EPOCH = re.compile(r"epoch-(\d+)")
+_LIST = re.compile(r"changes-(\d{12})\.json")
 _DRAFT = "draft."
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # two letters at least: `C:/` is a disk
 # Hadoop's names of schemes, which Spark needs, and pyarrow's names of the same stores.
@@ -60,7 +62,7 @@ class StateDirectory:
         return StateDirectory, (self.address,)
 
     @cached_property
-    def _opened(self) -> tuple[pafs.FileSystem, str]:
+    def opened(self) -> tuple[pafs.FileSystem, str]:
         """The file system and the path on it. Raises UsageError for an address that pyarrow cannot open."""
         scheme = _ADDRESS.match(self.address)
         if scheme is None:
@@ -79,12 +81,12 @@ class StateDirectory:
 
     @property
     def is_local(self) -> bool:
-        return isinstance(self._opened[0], pafs.LocalFileSystem)
+        return isinstance(self.opened[0], pafs.LocalFileSystem)
 
     @property
     def local_path(self) -> Path:
         """The path on this machine; only if it `is_local`."""
-        return Path(self._opened[1])
+        return Path(self.opened[1])
 
     def spark_path(self, name: str) -> str:
         """Returns the address of a file for Spark, whose default file system may be another."""
@@ -102,21 +104,21 @@ class StateDirectory:
 
     def make(self, epoch: int) -> None:
         """Makes the directory of an epoch's files, and the state's own if need be."""
-        self._opened[0].create_dir(self._path(f"epoch-{epoch}"), recursive=True)
+        self.opened[0].create_dir(self._path(f"epoch-{epoch}"), recursive=True)
 
     def write(self, name: str, table: pa.Table) -> None:
         """Writes a table; it is read back with the same columns, all nullable."""
-        pq.write_table(to_files(plain(table)), self._path(name), filesystem=self._opened[0])
+        pq.write_table(to_files(plain(table)), self._path(name), filesystem=self.opened[0])
 
     def writer(self, name: str) -> PartWriter:
         """Returns a writer for one file in several pieces; without rows there is no file."""
-        return PartWriter(self._path(name), self._opened[0])
+        return PartWriter(self._path(name), self.opened[0])
 
     def read(self, name: str, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
         """Reads the named columns of a file; only the rows for which the condition `where` holds."""
         try:
             return pq.read_table(
-                self._path(name), columns=list(columns), filesystem=self._opened[0], partitioning=None, filters=where
+                self._path(name), columns=list(columns), filesystem=self.opened[0], partitioning=None, filters=where
             )
         except FileNotFoundError as error:
             raise missing_file(self.address, name) from error
@@ -126,7 +128,7 @@ class StateDirectory:
     def parts(self, name: str) -> list[str]:
         """Returns the Parquet files that Spark wrote under a name of ours (to it, a folder)."""
         selector = pafs.FileSelector(self._path(name), recursive=True)
-        found = self._opened[0].get_file_info(selector)
+        found = self.opened[0].get_file_info(selector)
         return sorted(
             f"{name}/{info.base_name}"
             for info in found
@@ -135,12 +137,12 @@ class StateDirectory:
 
     def row_count(self, names: Iterable[str]) -> int:
         """Returns the number of rows of the files; reads their footers only."""
-        filesystem = self._opened[0]
+        filesystem = self.opened[0]
         return sum(pq.ParquetFile(self._path(name), filesystem=filesystem).metadata.num_rows for name in names)
 
     def size(self, names: Iterable[str]) -> int:
         """Returns the size of the files in bytes."""
-        infos = self._opened[0].get_file_info([self._path(name) for name in names])
+        infos = self.opened[0].get_file_info([self._path(name) for name in names])
         return sum(info.size or 0 for info in infos)
 
     def largest(self, names: Iterable[str], column: str) -> str | None:
@@ -158,23 +160,47 @@ class StateDirectory:
 
     def foreign_names(self) -> list[str]:
         """Returns the names in the directory that are not ours."""
-        ours = (_MANIFEST, _EPOCH, re.compile(rf"{_DRAFT}.*|lock|form"))
+        ours = (_MANIFEST, _EPOCH, _LIST, re.compile(rf"{_DRAFT}.*|lock|form"))
         return sorted(name for name in self.names() if not any(each.fullmatch(name) for each in ours))
 
     def names(self) -> list[str]:
         """Returns the names in the directory; none, if it does not exist."""
-        filesystem, root = self._opened
+        filesystem, root = self.opened
         return [info.base_name for info in filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True))]
 
     def read_manifest(self, version: int) -> str:
         """Reads the manifest of this number. Raises FileNotFoundError if there is none."""
-        with self._opened[0].open_input_stream(self._path(_manifest_name(version))) as stream:
+        with self.opened[0].open_input_stream(self._path(_manifest_name(version))) as stream:
             return bytes(stream.read()).decode(errors="replace")
 
     def publish(self, version: int, manifest: str, *, reaches_disk: bool = False) -> None:
         """Writes the manifest of this number, in one step. Raises OSError if that fails."""
-        filesystem = self._opened[0]
-        path = self._path(_manifest_name(version))
+        self._publish(_manifest_name(version), manifest, reaches_disk=reaches_disk)
+
+    def read_list(self, epoch: int) -> str:
+        """Reads the list of the kept changes of an epoch. Raises FileNotFoundError if there is none."""
+        with self.opened[0].open_input_stream(self._path(_list_name(epoch))) as stream:
+            return bytes(stream.read()).decode(errors="replace")
+
+    def write_list(self, epoch: int, text: str, *, reaches_disk: bool) -> None:
+        """Writes the list of the kept changes of an epoch, over that of an earlier attempt."""
+        self.remove_list(epoch)
+        self._publish(_list_name(epoch), text, reaches_disk=reaches_disk)
+
+    def remove_list(self, epoch: int) -> None:
+        self._delete(self._path(_list_name(epoch)))
+
+    def sweep_lists(self, keep: Iterable[int]) -> None:
+        """Deletes all lists of kept changes but those of some epochs."""
+        kept = set(keep)
+        for name in self.names():
+            found = _LIST.fullmatch(name)
+            if found is not None and int(found[1]) not in kept:
+                self._delete(self._path(name))
+
+    def _publish(self, name: str, manifest: str, *, reaches_disk: bool) -> None:
+        filesystem = self.opened[0]
+        path = self._path(name)
         if isinstance(filesystem, _OBJECT_STORES):  # there a file appears when it is whole, and a move is a copy
             self._write_text(path, manifest)
             return
@@ -184,7 +210,7 @@ class StateDirectory:
             _sync(draft)
         filesystem.move(draft, path)
         if reaches_disk:
-            _sync(self._opened[1])
+            _sync(self.opened[1])
 
     def sync(self, names: Iterable[str]) -> None:
         """Flushes files and their names to the disk; only if the directory `is_local`."""
@@ -206,7 +232,7 @@ class StateDirectory:
 
     def sweep(self, epoch: int, keep: Iterable[str]) -> None:
         """Deletes the files of an epoch except those to keep; a file already gone is no error."""
-        filesystem = self._opened[0]
+        filesystem = self.opened[0]
         folder = self._path(f"epoch-{epoch}")
         found = filesystem.get_file_info(pafs.FileSelector(folder, recursive=True, allow_not_found=True))
         files = [info.path for info in found if info.type == pafs.FileType.File]
@@ -219,14 +245,14 @@ class StateDirectory:
 
     def _delete(self, path: str) -> None:
         with suppress(FileNotFoundError):
-            self._opened[0].delete_file(path)
+            self.opened[0].delete_file(path)
 
     def _write_text(self, path: str, text: str) -> None:
-        with self._opened[0].open_output_stream(path) as stream:
+        with self.opened[0].open_output_stream(path) as stream:
             stream.write(text.encode())
 
     def _path(self, name: str) -> str:
-        return f"{self._opened[1]}/{name}"
+        return f"{self.opened[1]}/{name}"
 
 
 class PartWriter:
@@ -262,6 +288,10 @@ def is_address(text: str) -> bool:
 
 def _manifest_name(version: int) -> str:
     return f"manifest-{version:012}.json"
+
+
+def _list_name(epoch: int) -> str:
+    return f"changes-{epoch:012}.json"
 
 
 def _sync(path: str | Path) -> None:

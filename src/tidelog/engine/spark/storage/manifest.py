@@ -39,7 +39,8 @@ class Manifest:
     """The visible state. Manifests are numbered (`version`); an epoch has one or, where only marks were set, several.
 
     `retired` has files that are no longer part of the state, by the last epoch that needed them: readers may still.
-    `waiting` has for each delayed relation its changes in the epochs to come (`delays`).
+    `waiting` has for each delayed relation its changes in the epochs to come (`delays`). `kept` says which epochs have
+    a list of their changes (`change_lists`); earlier versions of Tidelog did not write it.
     """
 
     version: int
@@ -49,6 +50,7 @@ class Manifest:
     marks: Marks = field(default_factory=dict)
     retired: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     waiting: Waiting = field(default_factory=dict)
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def files(self) -> frozenset[str]:
@@ -85,6 +87,7 @@ class Manifest:
                 body["marks"],
                 {epoch: tuple(names) for epoch, names in body["retired"]},
                 {name: tuple(map(changed_from_json, queue)) for name, queue in body["waiting"].items()},
+                body.get("kept", {}),
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise damaged(place, f"its manifest cannot be read ({error})") from error

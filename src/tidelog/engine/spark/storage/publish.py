@@ -12,11 +12,14 @@ checks before each commit that the last manifest is its own: of two writers, one
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from tidelog.engine.kept_changes import Retention
+from tidelog.engine.spark.storage.change_lists import ChangeLists
 from tidelog.engine.spark.storage.directory import StateDirectory
 from tidelog.engine.spark.storage.manifest import Basis, Manifest, expire, retire
+from tidelog.engine.spark.storage.state_files import Changed
 from tidelog.engine.storage_errors import damaged, in_use, not_a_database, not_written
 
 _log = logging.getLogger("tidelog")
@@ -31,6 +34,7 @@ class Published:
         self.manifest = last_manifest(directory) or _NOTHING
         self._keep_epochs = keep_epochs
         self._reaches_disk = reaches_disk and directory.is_local
+        self._lists = ChangeLists(directory, reaches_disk=self._reaches_disk)
 
     @property
     def is_new(self) -> bool:
@@ -43,39 +47,64 @@ class Published:
             raise not_a_database(self.directory.address, "there is no manifest in it any more")
         self.manifest = found
 
-    def publish(self, manifest: Manifest, changes: Iterable[str], held: Iterable[str]) -> None:
-        """Makes this the manifest in force; sets its number and its retired files.
+    def publish(
+        self,
+        manifest: Manifest,
+        changes: Iterable[str],
+        held: Iterable[str],
+        outputs: Mapping[str, Changed] | None = None,
+    ) -> None:
+        """Makes this the manifest in force; sets its number, its retired files and the epochs of kept changes.
 
-        `changes` are files with the changes of the epoch, `held` those that may still be read. Raises UsageError if
-        another process has published meanwhile, TransactionError if it cannot be written; then nothing has happened.
+        `changes` are files with the changes of the epoch, `held` those that may still be read, and `outputs` the
+        changes of output relations, to be kept if the manifest says so; None without a new epoch. Raises UsageError
+        if another process has published meanwhile, TransactionError if it cannot be written; then nothing has happened.
         """
         old, held = self.manifest, frozenset(held)
         retired = expire(retire(manifest, old, changes), manifest.epoch - self._keep_epochs, held)
         new = replace(manifest, version=old.version + 1, retired=retired)
         self._check_ours()
         try:
+            if outputs is not None:
+                new = replace(new, kept=self._lists.plan(new.kept, new.epoch, outputs))
             if self._reaches_disk:
                 self.directory.sync(new.named - old.named)
             self.directory.publish(new.version, new.to_json(), reaches_disk=self._reaches_disk)
-        except OSError as error:
-            raise not_written(self.directory.address, error.strerror or error) from error
+        except BaseException as error:
+            if outputs is not None:
+                self._lists.drop(new.epoch)
+            if isinstance(error, OSError):
+                raise not_written(self.directory.address, error.strerror or error) from error
+            raise
         self.manifest = new
-        self._remove(old.named - new.named, held)
+        gone = self._lists.expire(new.kept)
+        self._remove((old.named | gone) - new.named, held)
 
-    def become_writer(self) -> None:
+    def become_writer(self, keep_changes: Retention | None = None) -> None:
         """Begins to write, and removes the remains of a crash: files that no manifest names, drafts, older manifests.
+        `keep_changes` replaces the setting of the state.
 
         The manifest is published again first. So another writer, where no lock keeps it out, cannot commit any more:
         the files that it is writing are about to be removed. Raises as `publish` does.
         """
         self._check_ours()
+        self._set_retention(keep_changes)
         if not self.is_new:
+            self._lists.begin(self.manifest.kept, self.manifest.epoch)
             self.publish(self.manifest, (), ())
         elif not self.directory.is_local:
             return  # two writers that begin at the same time cannot know of one another
         for epoch in self.directory.epochs():
-            self.directory.sweep(epoch, keep=self.manifest.named)
+            self.directory.sweep(epoch, keep=self.manifest.named | self._lists.files_in(epoch))
         self.directory.sweep_manifests(keep=self.manifest.version)
+
+    def _set_retention(self, wanted: Retention | None) -> None:
+        """Notes a setting of kept changes for the next manifest."""
+        if wanted is None:
+            return
+        since = self.manifest.kept.get("since", self.manifest.epoch)
+        kept = {"retention": wanted.document, "since": since} if wanted else {}
+        self.manifest = replace(self.manifest, kept=kept)
 
     def _check_ours(self) -> None:
         if max(self.directory.manifests(), default=0) != self.manifest.version:
@@ -84,9 +113,10 @@ class Published:
     def _remove(self, names: Iterable[str], held: frozenset[str]) -> None:
         """Removes files that are named no longer, and the temporary files of an epoch."""
         folders = {self.manifest.epoch, *(self.directory.epoch_of(name) for name in names)}
+        named = self.manifest.named | held
         try:
             for epoch in folders:
-                self.directory.sweep(epoch, keep=self.manifest.named | held)
+                self.directory.sweep(epoch, keep=named | self._lists.files_in(epoch))
             self.directory.sweep_manifests(keep=self.manifest.version)
         except OSError as error:
             _log.warning("%s: old files could not be removed (%s)", self.directory.address, error)
