@@ -203,7 +203,8 @@ def serve() -> None:
     print("ready", flush=True)
     plan = json.loads(sys.stdin.readline())
     if plan["kill"]:
-        die_at(*POINTS[plan["owner"]], plan["call"], before=plan["before"])
+        owner, name = POINTS[plan["owner"]]
+        die_at(owner, name, plan["call"], before=plan["before"])
     folder = Path(plan["folder"])
     os.chdir(folder)
     Pipe(folder, REACH, FILE).run()

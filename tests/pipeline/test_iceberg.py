@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -153,11 +153,12 @@ def test_an_output_table_has_the_relation(tmp_path: Path) -> None:
     pipe, table = started(tmp_path, (1, "a", "b"), (2, "b", "c"), output=output(tmp_path))
     pipe.run()
     assert rows(tmp_path) == sorted(expected(table))
-    for change in (
+    changes: list[Callable[[], Any]] = [
         lambda: table.append(edges((3, "c", "a"), (4, "x", "y"))),
         lambda: table.delete("id = 2"),
         lambda: table.overwrite(edges((5, "b", "x")), overwrite_filter="id = 3"),
-    ):
+    ]
+    for change in changes:
         change()
         pipe.run()
         assert rows(tmp_path) == sorted(expected(table))

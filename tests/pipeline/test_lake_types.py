@@ -1,5 +1,5 @@
-"""The types of Delta and Iceberg in `docs/reference/types.md`: lossless through an output table and back, also when rows
-are deleted; or refused by name."""
+"""The types of Delta and Iceberg in `docs/reference/types.md`: lossless through an output table and back, also when
+rows are deleted; or refused by name."""
 
 from __future__ import annotations
 
