@@ -112,7 +112,7 @@ def test_a_snapshot_that_expired_is_an_error_that_says_how_to_start_again(tmp_pa
     assert (caught.value.code, "a new `state`" in str(caught.value)) == ("E870", True)
 
 
-def test_a_column_that_was_made_anew_is_refused(tmp_path: Path) -> None:
+def test_a_column_that_was_made_again_is_refused(tmp_path: Path) -> None:
     pipe, table = started(tmp_path, (1, "a", "b"))
     pipe.run()
     with table.update_schema(allow_incompatible_changes=True) as update:
@@ -120,7 +120,7 @@ def test_a_column_that_was_made_anew_is_refused(tmp_path: Path) -> None:
     with table.update_schema() as update:
         update.add_column("dst", StringType())
     table.append(edges((2, "b", "c")).select(["id", "src", "dst"]))
-    with pytest.raises(DataError, match="the column `dst` was dropped, renamed or made anew"):
+    with pytest.raises(DataError, match="the column `dst` was dropped, renamed or made again"):
         pipe.run()
 
 

@@ -175,7 +175,7 @@ class DeltaChanges:
         for name in self._columns or ():
             if name in old.physical and new.physical.get(name) != old.physical[name]:
                 raise DataError(
-                    f"{self._log.shown}, version {number}: the column `{name}` was dropped, renamed or made anew, and"
+                    f"{self._log.shown}, version {number}: the column `{name}` was dropped, renamed or made again, and"
                     " all rows changed with it",
                     code=Code.OTHER_SOURCE,
                     help=f"change the program if it has to follow; then {_NEW_STATE}",

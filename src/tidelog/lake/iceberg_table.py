@@ -226,7 +226,7 @@ class IcebergChanges:
             now = next((field.field_id for field in after.fields if field.name == name), None)
             if was is not None and was != now:
                 raise DataError(
-                    f"{self._name}, snapshot {last}: the column `{name}` was dropped, renamed or made anew, and all"
+                    f"{self._name}, snapshot {last}: the column `{name}` was dropped, renamed or made again, and all"
                     " rows changed with it",
                     code=Code.OTHER_SOURCE,
                     help=f"change the program if it has to follow; then {_NEW_STATE}",

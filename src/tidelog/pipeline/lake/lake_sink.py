@@ -102,7 +102,7 @@ class LakeSink(ABC):
                 raise DataError(
                     f"{self._place.name}: the table of `{self.relation}` no longer exists",
                     code=Code.OTHER_SOURCE,
-                    help="run the pipeline again: it makes the table anew, with all rows",
+                    help="run the pipeline again: it makes the table again, with all rows",
                 )
             if self._applied(table) < epoch:
                 self._apply(table, epoch)
