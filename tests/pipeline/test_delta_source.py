@@ -189,7 +189,7 @@ def test_a_column_that_changes_its_place_in_files_is_refused(tmp_path: Path) -> 
     pipe.run()
     assert pipe.summed("reach") == expected_edges({("a", "b"), ("b", "c")})
     map_columns(table(pipe), tmp_path / "edges", {"dst": "other"})
-    with pytest.raises(DataError, match="the column `dst` was dropped, renamed or made anew") as caught:
+    with pytest.raises(DataError, match="the column `dst` was dropped, renamed or made again") as caught:
         pipe.run()
     assert caught.value.code == "E872"
 

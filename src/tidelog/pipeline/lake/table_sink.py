@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidelog.database.database import Database
+from tidelog.pipeline.lake.delta_sink import DeltaSink
+from tidelog.pipeline.lake.iceberg_sink import IcebergSink
+from tidelog.pipeline.lake.lake_sink import LakeSink
 from tidelog.pipeline.settings import Output
 from tidelog.pipeline.sinks import Sink
 from tidelog.rules.ir import Relation
@@ -21,6 +24,5 @@ def table_sink(
     in_tasks: bool = False,
 ) -> Sink:
     """Returns the sink. `outbox` is the folder for staged changes; with `in_tasks`, the tasks of Spark write them."""
-    from tidelog.pipeline.lake.delta_sink import DeltaSink
-
-    return DeltaSink(output, relation, definitions, database, outbox, in_tasks=in_tasks)
+    kind: type[LakeSink] = DeltaSink if output.place.format == "delta" else IcebergSink
+    return kind(output, relation, definitions, database, outbox, in_tasks=in_tasks)

@@ -51,6 +51,15 @@ POSITIONED: dict[str, SourceFormat] = {
         package="deltalake",
         extra="delta",
     ),
+    "iceberg": SourceFormat(
+        f"{_HERE}.iceberg",
+        options=("table", "catalog.*", "maxSnapshotsPerTrigger"),
+        writes=("table", "catalog.*"),
+        needed={"table": 'options = {table = "db.edges", "catalog.type" = "rest", "catalog.uri" = "http://…"}'},
+        gives_rows=True,
+        package="pyiceberg",
+        extra="iceberg",
+    ),
 }
 
 

@@ -17,9 +17,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from tidelog.diagnostics.codes import Code
-from tidelog.diagnostics.errors import DataError
-from tidelog.pipeline.addresses import on_this_machine
-from tidelog.pipeline.sources.parquet_part import Constant, opened
+from tidelog.diagnostics.errors import DataError, MissingDependencyError
+from tidelog.lake.parquet_part import Constant, opened
 
 _LOG = "_delta_log"
 _FEATURE = re.compile(r"[Ff]eature '([\w-]+)' is not supported")
@@ -81,7 +80,8 @@ class DeltaLog:
     """The log of the table at a path or address. `options` are those of the store."""
 
     def __init__(self, address: str, shown: str, options: Mapping[str, str]) -> None:
-        self.address = str(on_this_machine(address) or address).rstrip("/")
+        require_deltalake()
+        self.address = "/" + address[5:].strip("/") if address.startswith("file:") else address.rstrip("/")
         self.shown = shown
         self._options = dict(options)
 
@@ -151,6 +151,18 @@ class DeltaLog:
             for path, kept in zip(batch.column(0).to_pylist(), batch.column(1)):
                 found[unquote(path)] = pa.array(kept.values) if hasattr(kept, "values") else kept
         return found
+
+
+def require_deltalake() -> None:
+    """Raises MissingDependencyError if deltalake is not installed."""
+    try:
+        import deltalake  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Delta tables need the package `deltalake`, which is not installed",
+            code=Code.NO_SOURCE_PACKAGE,
+            help='pip install "tidelog[delta]"',
+        ) from error
 
 
 def schema_of(metadata: Mapping[str, Any]) -> TableSchema:

@@ -15,13 +15,12 @@ import pyarrow.parquet as pq
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import DataError
-from tidelog.engine.spark.storage.directory import is_address
-from tidelog.pipeline.addresses import known_to_arrow, on_this_machine
-from tidelog.pipeline.sources.source import RowChanges
+from tidelog.lake.row_changes import RowChanges
 
 CHANGE_TYPE = "_change_type"
 SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
 _ROWS_AT_ONCE = 1 << 16
+_SAME_STORE = {"s3a": "s3", "s3n": "s3"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +97,13 @@ class ParquetPart:
 
 def opened(address: str) -> tuple[pafs.FileSystem, str]:
     """Returns the file system of a path or address, and the path on it."""
-    local = on_this_machine(address)
-    if local is not None:
-        return pafs.LocalFileSystem(), str(local)
-    assert is_address(address)
-    filesystem, path = pafs.FileSystem.from_uri(known_to_arrow(address))
-    return filesystem, path
+    if "://" not in address:
+        return pafs.LocalFileSystem(), address
+    if address.startswith("file:"):
+        return pafs.LocalFileSystem(), "/" + address[len("file:") :].lstrip("/")
+    scheme, rest = address.split("://", 1)
+    found, path = pafs.FileSystem.from_uri(f"{_SAME_STORE.get(scheme, scheme)}://{rest}")
+    return found, path
 
 
 def _as_in_table(column: pa.Array, type_: pa.DataType | None) -> pa.Array:
