@@ -33,7 +33,7 @@ from tidelog.pipeline.settings import (
     Settings,
     Table,
 )
-from tidelog.pipeline.sources.formats import POSITIONED
+from tidelog.pipeline.sources.formats import POSITIONED, has_positions
 from tidelog.pipeline.toml_spans import Name, TomlSpans, toml_spans
 
 ENGINES = ("local", "spark")
@@ -173,7 +173,8 @@ class _Reader:
     def _place(self, name: Name, table: Mapping[str, Any], *, needs_path: bool = False) -> Place:
         format_ = self._text(name, table, "format", needed='format = "csv"')
         is_local = self._engine == "local"
-        if format_ in POSITIONED and name[0] in ("inputs", "changes", "outputs"):
+        is_ours = has_positions(format_, table.get("options", {}) if self._engine == "spark" else {})
+        if is_ours and name[0] in ("inputs", "changes", "outputs"):
             return self._positioned_place(name, table, format_)
         if is_local and format_ and format_ not in FILE_FORMATS:
             known = (*FILE_FORMATS, *POSITIONED)
@@ -197,6 +198,8 @@ class _Reader:
             where = (*name, "options")
             if not isinstance(value, str | bool | int | float):
                 self._bad_type((*where, option), "text, a number or a Boolean", value)
+            elif option in known.whole_numbers and (not str(value).isdecimal() or int(value) < 1):
+                self._bad_type((*where, option), "a whole number above 0", value)
             elif not known.has_option(option):
                 message = f"the format `{format_}` has no option `{option}`"
                 self._bad_value(where, option, message, option, known.options)
