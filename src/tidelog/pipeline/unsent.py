@@ -1,7 +1,7 @@
 """Updates that do not send every value → whole rows.
 
-A source may leave out long values that an update did not change. They are those of the row before: of an earlier operation
-of the batch, or of the committed row that has the key.
+A source may leave out long values that an update did not change. They are those of the row before: of an earlier
+operation of the batch, or of the committed row that has the key.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def with_unsent_values(operations: Iterable[FeedOperation], committed: Committed
 def _unknown(operation: FeedOperation) -> BadRecord:
     record = operation.record
     error = DataError(
-        f"{record.place}: an update of the key {quoted(operation.base)} leaves values out, and there is no row before it",
+        f"{record.place}: an update of the key {quoted(operation.base)} leaves values out, and no row was before it",
         code=Code.BAD_OPERATION,
         help="the row was left out as a bad record; update all of its columns, or give the pipeline a new `state`",
     )

@@ -21,9 +21,9 @@ class SourceFormat:
     each with an example. `has_path` is set if the place needs a `path`. `gives_rows` is set if a feed without `op` and
     `envelope` gives changes of rows, which add up, and its first rows itself; then it takes no `key` and `order`.
     `package` is the import that the format needs, and `extra` the extra of Tidelog that installs it.
-    `gives_operations` is set if the records of a feed state their operation and order themselves; then it takes no `op`,
-    `order` and `envelope`. `whole_numbers` are options that are whole numbers above 0. `of_spark` is an option that only
-    Spark's own source of the same name has: with it, the place is Spark's.
+    `gives_operations` is set if the records of a feed state their operation and order themselves; then it takes no
+    `op`, `order` and `envelope`. `whole_numbers` are options that are whole numbers above 0. `of_spark` is an option
+    that only Spark's own source of the same name has: with it, the place is Spark's.
     """
 
     module: str
@@ -43,6 +43,18 @@ class SourceFormat:
 
 
 POSITIONED: dict[str, SourceFormat] = {
+    "kafka": SourceFormat(
+        "tidelog.pipeline.sources.kafka",
+        options=(
+            *("topic", "bootstrap.servers", "startingOffsets", "maxOffsetsPerTrigger", "isolation.level", "client.id"),
+            *("security.*", "sasl.*", "ssl.*", "socket.*", "fetch.*", "broker.*", "reconnect.*"),
+        ),
+        needed={"topic": 'topic = "edges"', "bootstrap.servers": '"bootstrap.servers" = "localhost:9092"'},
+        package="confluent_kafka",
+        extra="kafka",
+        whole_numbers=("maxOffsetsPerTrigger",),
+        of_spark="kafka.bootstrap.servers",
+    ),
     "postgres": SourceFormat(
         "tidelog.pipeline.sources.postgres.source",
         options=("dsn", "table", "slot", "publication", "maxChangesPerTrigger"),

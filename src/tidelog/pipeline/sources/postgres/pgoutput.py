@@ -1,8 +1,8 @@
 """Messages of Postgres' output plugin `pgoutput` (protocol 1) → transactions with their changes.
 
-A transaction is a Begin, its changes and a Commit; it is delivered when it is committed, in the order of the commits. A
-Relation message comes before the first change of a table, and again after the table has changed. A value is a text, null,
-or `UNCHANGED`: a long value that an update left as it was is not sent.
+A transaction is a Begin, its changes and a Commit; it is delivered when it is committed, in the order of the commits.
+A Relation message comes before the first change of a table, and again after the table has changed. A value is a text,
+null, or `UNCHANGED`: a long value that an update left as it was is not sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Unsent(Enum):
 
 
 UNCHANGED = Unsent.UNCHANGED
-Cells = tuple[str | None | Unsent, ...]
+Cells = tuple[str | Unsent | None, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """One replication slot of a Postgres server, shared by all feeds of a pipeline that name it.
 
-The server keeps its log from the slot's place on. A batch is decoded from there by SQL (`pg_logical_slot_peek_...`), which
-moves nothing; the slot is advanced after the commit. So a batch that was interrupted is decoded again, the same. All feeds
-of a slot end each batch at the same place, after the commit of a transaction: a transaction is whole in one epoch.
+The server keeps its log from the slot's place on. A batch is decoded from there by SQL (`pg_logical_slot_peek_...`),
+which moves nothing; the slot is advanced after the commit. So a batch that was interrupted is decoded again, the same.
+All feeds of a slot end each batch at the same place, after the commit of a transaction: a transaction is whole in one
+epoch.
 
-The first rows are read in one transaction of the server, which sees a snapshot. The slot is older than it: a transaction
-of the log that the snapshot sees is left out. Both sides agree on every transaction, because the snapshot is taken when
-all transactions that ran as the slot was made have ended.
+The first rows are read in one transaction of the server, which sees a snapshot. The slot is older than it: a
+transaction of the log that the snapshot sees is left out. Both sides agree on every transaction, because the snapshot
+is taken when all transactions that ran as the slot was made have ended.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Types of Postgres → values of feeds: which column takes which type, and how its text is read.
 
-Values come as Postgres' own text, for snapshots and for changes alike, with dates and intervals in ISO form and times in
-UTC. A type is lossless for a column or refused by name, when the feed is opened; a single value that does not fit (an
-infinite date, a NaN in a decimal, a null) is a bad record.
+Values come as Postgres' own text, for snapshots and for changes alike, with dates and intervals in ISO form and times
+in UTC. A type is lossless for a column or refused by name, when the feed is opened; a single value that does not fit
+(an infinite date, a NaN in a decimal, a null) is a bad record.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _array_reader(element: PostgresType, wanted: Type) -> Read | None:
 
 
 def _array(text: str, read: Read) -> tuple[list[Any], int]:
-    """Reads the text of an array; returns its items, which are lists where it has several dimensions, and their number."""
+    """Reads the text of an array; returns its items, which are lists where it has dimensions, and the number of these."""
     if not text.startswith("{"):
         raise ValueError("its items do not begin with number 1")
     parts = _array_parts(text)
