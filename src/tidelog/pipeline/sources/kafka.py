@@ -6,8 +6,8 @@ is a position: for each partition the offset of the next record. Positions are k
 group of the broker, so a batch has the same records however often it is read. The first one has the offsets at which it
 begins as `from`.
 
-A record with a null value is a tombstone: it deletes the row of its key. Without an `order` in the feed, records count in
-the order of their offsets; Kafka orders the records of a partition only, and puts those with the same key into one.
+A record with a null value is a tombstone: it deletes the row of its key. Without an `order` in the feed, records count
+in the order of their offsets; Kafka orders the records of a partition only, and puts those with the same key into one.
 """
 
 from __future__ import annotations

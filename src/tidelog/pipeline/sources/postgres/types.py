@@ -201,7 +201,7 @@ def _array_reader(element: PostgresType, wanted: Type) -> Read | None:
 
 
 def _array(text: str, read: Read) -> tuple[list[Any], int]:
-    """Reads the text of an array; returns its items, which are lists where it has dimensions, and the number of these."""
+    """Reads the text of an array; returns its items, which may be lists, and the number of its dimensions."""
     if not text.startswith("{"):
         raise ValueError("its items do not begin with number 1")
     parts = _array_parts(text)
