@@ -1,13 +1,13 @@
 """Types of Postgres → values of feeds: which column takes which type, and how its text is read.
 
-Values come as Postgres' own text, for snapshots and for changes alike, with dates and intervals in ISO form and times
-in UTC. A type is lossless for a column or refused by name, when the feed is opened; a single value that does not fit
+Values come as Postgres' own text, for snapshots and for changes alike, with dates in ISO form and times in UTC. A type is lossless for a column or refused by name, when the feed is opened; a single value that does not fit
 (an infinite date, a NaN in a decimal, a null) is a bad record.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +33,7 @@ from tidelog.types import (
 Read = Callable[[str], Any]
 
 SESSION = (
-    "SET datestyle = 'ISO, YMD'; SET intervalstyle = 'iso_8601'; SET timezone = 'UTC'; SET extra_float_digits = 1;"
+    "SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres'; SET timezone = 'UTC'; SET extra_float_digits = 1;"
     " SET bytea_output = 'hex'; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0"
 )
 """The settings under which the texts of values have the form that is read here."""
@@ -43,6 +43,12 @@ _TEXTS = ("text", "varchar", "bpchar", "name", "citext", "uuid", "xml", "inet", 
 _CLOCKS = ("time", "timetz")
 _JSON = ("json", "jsonb")
 _WIDENED = {("int2", "int4"), ("int2", "int8"), ("int4", "int8"), ("varchar", "text")}
+
+
+_INTERVAL = re.compile(
+    r"(?:(?P<days>[+-]?\d+) days?)? ?"
+    r"(?:(?P<sign>[+-]?)(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d)(?:\.(?P<parts>\d{1,6}))?)?"
+)
 
 
 class RefusedTypeError(Exception):
@@ -179,7 +185,7 @@ def _plain_reader(postgres: PostgresType, wanted: Type) -> Read | None:
         case TimestampType() if name == "timestamptz":
             return _moment_in_utc
         case DurationType() if name == "interval":
-            return str
+            return _duration
     return None
 
 
@@ -254,6 +260,17 @@ def _array_parts(text: str) -> Iterator[str | None]:
 
 def _whole(text: str) -> Any:
     return int(text) if text.lstrip("-").isdigit() else text
+
+
+def _duration(text: str) -> timedelta:
+    """Reads `1 day 02:30:00`. Raises ValueError for months and years, which have no fixed length."""
+    found = _INTERVAL.fullmatch(text)
+    if found is None:
+        raise ValueError("a duration has days and a time, no months or years")
+    hours, minutes, seconds, parts = (int(found[name] or 0) for name in ("hours", "minutes", "seconds", "parts"))
+    parts *= 10 ** (6 - len(found["parts"] or ""))
+    clock = timedelta(hours=hours, minutes=minutes, seconds=seconds, microseconds=parts)
+    return timedelta(days=int(found["days"] or 0)) + (-clock if found["sign"] == "-" else clock)
 
 
 def _single(text: str) -> float:
