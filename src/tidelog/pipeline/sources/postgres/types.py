@@ -1,7 +1,8 @@
 """Types of Postgres → values of feeds: which column takes which type, and how its text is read.
 
-Values come as Postgres' own text, for snapshots and for changes alike, with dates in ISO form and times in UTC. A type is lossless for a column or refused by name, when the feed is opened; a single value that does not fit
-(an infinite date, a NaN in a decimal, a null) is a bad record.
+Values come as Postgres' own text, for snapshots and for changes alike, with dates in ISO form and times in UTC. A type
+is lossless for a column or refused by name, when the feed is opened; a single value that does not fit (an infinite
+date, a NaN in a decimal, a null) is a bad record.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
