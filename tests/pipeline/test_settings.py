@@ -59,7 +59,7 @@ def test_a_misspelt_setting_is_shown_with_the_one_that_was_meant(tmp_path: Path)
         ("[outputs.Loop]", "[outputs.Edge]", "error[E865]: `Edge` is an input relation, not an output relation"),
         ("[inputs.Edge]", "[inputs.Node]", "error[E865]: the program has no relation `Node`"),
         ('mode   = "snapshot"', 'mode = "snapshots"', "= help: did you mean `snapshot`?"),
-        ('format = "parquet"', 'format = "delta"', "error[E864]: the local engine has no format `delta`"),
+        ('format = "parquet"', 'format = "orc"', "error[E864]: the local engine has no format `orc`"),
         ('path   = "out/loop"', 'path = "s3://x/loop"', "the local engine has only paths of this machine"),
         ('state   = "state"', 'state = "hdfs:/x"', "the local engine has only paths of this machine"),
         ('state   = "state"', 'state = "state"\nengine = "sprak"', "= help: did you mean `spark`?"),

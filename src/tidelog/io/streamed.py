@@ -5,6 +5,8 @@
 | `pyarrow.RecordBatchReader` | its batches |
 | `pyarrow.dataset.Dataset`, `Scanner` | the batches of a scan of the relation's columns |
 | `polars.LazyFrame` | what its streaming engine gives |
+| `deltalake.DeltaTable` | the relation's columns of its files, at the version that it has |
+| `pyiceberg.table.Table`, `DataScan` | the batches of a scan |
 
 Batches of Arrow may be tiny, so small ones are joined: each part costs a fixed time.
 """
@@ -32,11 +34,11 @@ def streamed(rows: Any, relation: Relation, definitions: Definitions) -> Iterato
 
     Taking a batch raises DataError (E503 to E506) for the first row that does not fit.
     """
-    parts = _parts(rows)
+    parts = _parts(rows, relation)
     return None if parts is None else _fitted(parts, rows, with_plain_columns(relation), definitions)
 
 
-def _parts(rows: Any) -> Iterator[pa.RecordBatch | pa.Table] | None:
+def _parts(rows: Any, relation: Relation) -> Iterator[pa.RecordBatch | pa.Table] | None:
     if type(rows) is list:
         return None  # nearly all calls
     if isinstance(rows, pa.RecordBatchReader):
@@ -44,6 +46,10 @@ def _parts(rows: Any) -> Iterator[pa.RecordBatch | pa.Table] | None:
     kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(rows).__mro__}
     if kinds & {"pyarrow.Dataset", "pyarrow.Scanner"}:
         return (part for part in rows.to_batches())
+    if "deltalake.DeltaTable" in kinds or kinds & {"pyiceberg.Table", "pyiceberg.DataScan"}:
+        from tidelog.io.lake_tables import lake_parts
+
+        return lake_parts(rows, relation)
     if "polars.LazyFrame" in kinds:
         if hasattr(rows, "collect_batches"):
             return (pa.table(part) for part in rows.collect_batches(chunk_size=_ROWS_AT_ONCE))

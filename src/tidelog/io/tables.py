@@ -319,7 +319,7 @@ def _is_same_kind(found: pa.DataType, type_: Type) -> bool:
             return bool(is_text)
         case BitType() | SignedType() | BigIntType():
             is_whole_decimal = pa.types.is_decimal(found) and found.scale == 0
-            return bool(pa.types.is_integer(found) or (is_wide(type_) and (is_text or is_whole_decimal)))
+            return bool(pa.types.is_integer(found) or is_whole_decimal or (is_wide(type_) and is_text))
         case FloatType():
             return bool(pa.types.is_floating(found) or pa.types.is_integer(found))
         case DateType() | TimestampType() | DurationType() | DecimalType():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 import re
 import reprlib
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -77,9 +78,9 @@ def fit(value: object, type_: Type) -> Value | None:
         case BoolType():
             return bool(value) if isinstance(value, bool | np.bool_) else None
         case BitType() | SignedType():
-            return _in_range(_integer(value), type_)
+            return _in_range(_integer_or_whole(value), type_)
         case BigIntType():
-            return _integer(value)
+            return _integer_or_whole(value)
         case FloatType(width):
             return _fit_float(value, width)
         case StringType():
@@ -182,6 +183,13 @@ def _integer(value: object) -> int | None:
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         return None
+
+
+def _integer_or_whole(value: object) -> int | None:
+    """Returns an integer, also from a decimal without a fraction: tables without unsigned integers have `u64` so."""
+    if isinstance(value, Decimal):
+        return int(value) if value.is_finite() and value == value.to_integral_value() else None
+    return _integer(value)
 
 
 def _fit_float(value: object, width: int) -> float | None:

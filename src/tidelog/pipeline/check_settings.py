@@ -16,12 +16,10 @@ from tidelog.diagnostics.suggest import did_you_mean
 from tidelog.diagnostics.wording import listed
 from tidelog.pipeline.addresses import is_inside, on_this_machine, overlap
 from tidelog.pipeline.settings import FILE_FORMATS, LOCAL_OPTIONS, Feed, Output, Place, Settings, Table
+from tidelog.pipeline.sinks import CHANGE_COLUMNS, WEIGHT
 from tidelog.pipeline.sources.formats import gives_operations, gives_rows, is_positioned
 from tidelog.pipeline.toml_spans import Name, TomlSpans
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram
-
-RESERVED = ("_op", "_epoch", "_weight")
-"""Columns that change tables have beside those of the relation."""
 
 
 def check_settings(settings: Settings, spans: TomlSpans, program: RuleProgram) -> None:
@@ -48,7 +46,7 @@ def _wrong(settings: Settings, spans: TomlSpans, program: RuleProgram) -> Iterat
         misplaced = list(_wrong_role(("outputs", output.relation), Role.OUTPUT, relations, spans))
         yield from misplaced
         if not misplaced and not output.is_snapshot:
-            yield from _reserved(("outputs", output.relation), relations[output.relation], spans)
+            yield from _reserved(output, relations[output.relation], spans)
         if not misplaced and output.is_snapshot and relations[output.relation].kind is Kind.STREAM:
             yield diagnostic(
                 Code.BAD_SETTING,
@@ -222,9 +220,11 @@ def _is_same_source(one: Place, other: Place) -> bool:
     return (one.format, one.path, one.options.get("table")) == (other.format, other.path, other.options.get("table"))
 
 
-def _reserved(name: Name, relation: Relation, spans: TomlSpans) -> Iterator[Diagnostic]:
+def _reserved(output: Output, relation: Relation, spans: TomlSpans) -> Iterator[Diagnostic]:
+    name = ("outputs", relation.name)
+    reserved = {WEIGHT, *(column.name for column in CHANGE_COLUMNS[output.change_columns].of(relation))}
     for column in relation.columns:
-        if column.name in RESERVED:
+        if column.name in reserved:
             yield diagnostic(
                 Code.RESERVED_COLUMN,
                 f"`{relation.name}` has a column `{column.name}`, which is reserved in change tables",

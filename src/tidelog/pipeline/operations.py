@@ -5,6 +5,8 @@
 | `+`, `insert`, `c`, `r` | inserts the row |
 | `-`, `delete`, `d` | deletes the row; with a key, any row that has the key |
 | `u`, `update` | replaces the row that has the key |
+| `update_postimage` | inserts the row; with a key, replaces the row that has it |
+| `update_preimage` | deletes the row; with a key, does nothing, because the row after the update has the key |
 
 `c`, `r`, `u` and `d` are Debezium's (create, read, update, delete); its `t`, which empties a table, is refused, because
 it is no operation on a row. In its envelope a record has the row `before` and `after`, perhaps inside `payload`.
@@ -50,7 +52,10 @@ WORDS = {
     **dict.fromkeys(("+", "insert", "c", "r"), Verb.INSERT),
     **dict.fromkeys(("-", "delete", "d"), Verb.DELETE),
     **dict.fromkeys(("u", "update"), Verb.REPLACE),
+    "update_postimage": Verb.INSERT,
+    "update_preimage": Verb.DELETE,
 }
+_PREIMAGE = "update_preimage"
 
 _TRUNCATE = "t"
 
@@ -110,6 +115,9 @@ class OperationReader:
         """
         self.count = 0
         for record in records:
+            if isinstance(record, Record) and self._is_preimage(record):
+                self.count += 1
+                continue
             if isinstance(record, BadRecord):
                 self.count += 1
                 on_bad(record)
@@ -143,6 +151,10 @@ class OperationReader:
         if base is not None and record.base is not None:
             base = self._values(record, record.base, self._key)
         return FeedOperation(verb, row, key, order, record, base)
+
+    def _is_preimage(self, record: Record) -> bool:
+        """True for the row before an update in a feed with a key."""
+        return bool(self._key) and self._feed.op is not None and record.values.get(self._feed.op) == _PREIMAGE
 
     def _verb(self, record: Record, values: Mapping[str, Any]) -> Verb:
         if record.op == CLEAR:

@@ -33,10 +33,13 @@ from tidelog.pipeline.settings import (
     Settings,
     Table,
 )
-from tidelog.pipeline.sources.formats import POSITIONED, has_positions
+from tidelog.pipeline.sinks import CHANGE_COLUMNS, CHANGE_TYPE, COMMIT_VERSION, EPOCH, OP
+from tidelog.pipeline.sources.formats import POSITIONED, TABLE_FORMATS, has_positions
 from tidelog.pipeline.toml_spans import Name, TomlSpans, toml_spans
 
 ENGINES = ("local", "spark")
+_OF_A_PLACE = ("format", "path", "options")
+_CHANGE_COLUMNS = "change_columns"
 OPERATIONS = "op"
 _MODES = ("changes", "snapshot")
 _ENVELOPES = ("debezium",)
@@ -140,11 +143,16 @@ class _Reader:
         return Table(relation, self._place(name, table))
 
     def _feed(self, name: Name, relation: str, table: Mapping[str, Any]) -> Feed:
-        self._refuse_unknown(name, table, ("format", "path", "options", OPERATIONS, "order", "key", "envelope"))
+        self._refuse_unknown(name, table, (*_OF_A_PLACE, OPERATIONS, "order", "key", "envelope", _CHANGE_COLUMNS))
         envelope = self._choice(name, table, "envelope", _ENVELOPES, "")
         if envelope and table.get("format") in _FLAT:
             self._bad_value(name, "envelope", f"a file of format `{table['format']}` has no envelopes", "", ())
         op = self._text(name, table, OPERATIONS) or (OPERATIONS if envelope else "")
+        order = self._text(name, table, "order")
+        style = self._choice(name, table, _CHANGE_COLUMNS, tuple(CHANGE_COLUMNS), "")
+        if style:
+            op = op or (CHANGE_TYPE if CHANGE_COLUMNS[style].is_delta else OP)
+            order = order or (COMMIT_VERSION if CHANGE_COLUMNS[style].is_delta else EPOCH)
         key = self._names(name, table, "key")
         if envelope and not key and "key" not in table:
             self._missing(name, "key", "in an envelope rows are found by their key", 'key = ["id"]')
@@ -152,15 +160,20 @@ class _Reader:
             relation,
             self._place(name, table),
             op=op or None,
-            order=self._text(name, table, "order") or None,
+            order=order or None,
             key=key,
             is_envelope=bool(envelope),
         )
 
     def _output(self, name: Name, relation: str, table: Mapping[str, Any]) -> Output:
-        self._refuse_unknown(name, table, ("format", "path", "options", "mode"))
-        mode = self._choice(name, table, "mode", _MODES, "changes")
-        return Output(relation, self._place(name, table), is_snapshot=mode == "snapshot")
+        self._refuse_unknown(name, table, (*_OF_A_PLACE, "mode", _CHANGE_COLUMNS))
+        format_ = table.get("format")
+        mode = self._choice(name, table, "mode", _MODES, "snapshot" if format_ in TABLE_FORMATS else "changes")
+        style = self._choice(
+            name, table, _CHANGE_COLUMNS, tuple(CHANGE_COLUMNS), "delta" if format_ == "delta" else "tidelog"
+        )
+        place = self._place(name, table)
+        return Output(relation, place, is_snapshot=mode == "snapshot", change_columns=style)
 
     def _quarantine(self, table: Any) -> Place | None:
         name = ("quarantine",)
@@ -174,7 +187,9 @@ class _Reader:
         format_ = self._text(name, table, "format", needed='format = "csv"')
         is_local = self._engine == "local"
         is_ours = has_positions(format_, table.get("options", {}) if self._engine == "spark" else {})
-        if is_ours and name[0] in ("inputs", "changes", "outputs"):
+        if is_ours and (name[0] in ("inputs", "changes") or format_ in TABLE_FORMATS):
+            if name[0] == "quarantine":
+                self._bad_value(name, "format", f"the quarantine cannot be a table of format `{format_}`", "", ())
             return self._positioned_place(name, table, format_)
         if is_local and format_ and format_ not in FILE_FORMATS:
             known = (*FILE_FORMATS, *POSITIONED)
@@ -200,9 +215,9 @@ class _Reader:
                 self._bad_type((*where, option), "text, a number or a Boolean", value)
             elif option in known.whole_numbers and (not str(value).isdecimal() or int(value) < 1):
                 self._bad_type((*where, option), "a whole number above 0", value)
-            elif not known.has_option(option):
+            elif not known.has_option(option, is_output=name[0] == "outputs"):
                 message = f"the format `{format_}` has no option `{option}`"
-                self._bad_value(where, option, message, option, known.options)
+                self._bad_value(where, option, message, option, known.writes if name[0] == "outputs" else known.options)
             else:
                 options[option] = str(value).lower() if isinstance(value, bool) else str(value)
         if not isinstance(found, Mapping):

@@ -72,11 +72,15 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The target of an output relation: the changes of each epoch, or the whole relation after each."""
+    """The target of an output relation: the changes of each epoch, or the whole relation after each.
+
+    `change_columns` is the style of the columns of changes (`sinks.CHANGE_COLUMNS`).
+    """
 
     relation: str
     place: Place
     is_snapshot: bool = False
+    change_columns: str = "tidelog"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ snapshot is written after the commit, and again at opening if it is of another e
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -21,11 +22,14 @@ from typing import Protocol
 from tidelog.diagnostics.spans import Source, Span
 from tidelog.engine.interface import ChangeRows, Row
 from tidelog.io.bad_rows import BadRecord
+from tidelog.io.values import Value
 from tidelog.rules.ir import Column, Kind, Relation, Role
-from tidelog.types import STRING, BitType
+from tidelog.types import STRING, BitType, SignedType, TimestampType
 
 OP, WEIGHT, EPOCH = "_op", "_weight", "_epoch"
 INSERTED, DELETED = "+", "-"
+
+CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
 
 QUARANTINE = Relation(
     "quarantine",
@@ -103,19 +107,50 @@ def pending_epoch(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def change_relation(relation: Relation) -> Relation:
-    """Returns the relation plus the columns operation, epoch, and weight (unless always one) of a change table."""
-    weight = () if relation.kind is Kind.SET else (Column(WEIGHT, BitType(64)),)
-    columns = (*relation.columns, Column(OP, STRING), *weight, Column(EPOCH, BitType(64)))
-    return replace(relation, columns=columns, key=None, key_type=None)
+@dataclass(frozen=True, slots=True)
+class ChangeColumns:
+    """The columns of a change table behind those of the relation: the operation, the weight (unless it is always one),
+    the epoch, and in Delta's style the time."""
+
+    is_delta: bool
+    words: tuple[str, str]
+    """For a deleted and an inserted row."""
+
+    def of(self, relation: Relation) -> tuple[Column, ...]:
+        """Returns the columns for a relation."""
+        weight = () if relation.kind is Kind.SET else (Column(WEIGHT, BitType(64)),)
+        if not self.is_delta:
+            return (Column(OP, STRING), *weight, Column(EPOCH, BitType(64)))
+        more = (Column(COMMIT_VERSION, SignedType(64)), Column(COMMIT_TIMESTAMP, TimestampType()))
+        return (Column(CHANGE_TYPE, STRING), *weight, *more)
+
+    def values(self, epoch: int) -> tuple[Value, ...]:
+        """Returns the values of the columns behind the operation and the weight, for changes of now."""
+        return (epoch, value_of_now()) if self.is_delta else (epoch,)
 
 
-def change_rows(relation: Relation, epoch: int, rows: Iterable[tuple[Row, int]]) -> list[Row]:
+CHANGE_COLUMNS = {
+    "tidelog": ChangeColumns(is_delta=False, words=(DELETED, INSERTED)),
+    "delta": ChangeColumns(is_delta=True, words=("delete", "insert")),
+}
+"""The styles of change columns, by the setting `change_columns`."""
+
+
+def change_relation(relation: Relation, style: str = "tidelog") -> Relation:
+    """Returns the relation plus the columns of a change table."""
+    return replace(relation, columns=(*relation.columns, *CHANGE_COLUMNS[style].of(relation)), key=None, key_type=None)
+
+
+def change_rows(relation: Relation, epoch: int, rows: Iterable[tuple[Row, int]], style: str = "tidelog") -> list[Row]:
     """Returns the rows of `change_relation` for rows and the changes of their weights."""
-    is_set = relation.kind is Kind.SET
-    return [
-        (*row, INSERTED if weight > 0 else DELETED, *(() if is_set else (abs(weight),)), epoch) for row, weight in rows
-    ]
+    is_set, columns = relation.kind is Kind.SET, CHANGE_COLUMNS[style]
+    last = columns.values(epoch)
+    return [(*row, columns.words[weight > 0], *(() if is_set else (abs(weight),)), *last) for row, weight in rows]
+
+
+def value_of_now() -> Value:
+    """Returns the present moment as a value of `timestamp`."""
+    return time.time_ns() // 1000
 
 
 def quarantined(bad: Sequence[tuple[str, BadRecord]]) -> list[Row]:

@@ -21,9 +21,12 @@ from tidelog.diagnostics.wording import counted
 from tidelog.io.bad_rows import BadRows
 from tidelog.io.formats import FORMATS, Format
 from tidelog.io.headers import WAYS, Header
+from tidelog.io.lake_tables import DELTA, delta_parts, is_delta_table
 from tidelog.io.read import read_batches
 from tidelog.io.rows import Batch
+from tidelog.io.tables import fit_parts
 from tidelog.rules.ir import Relation
+from tidelog.rules.schema.arrow import with_plain_columns
 from tidelog.values import Definitions
 
 _LOG = logging.getLogger("tidelog")
@@ -84,7 +87,8 @@ class Loading:
     ) -> None:
         """Raises UsageError for an unknown format or way to read a header, DataError where there is no such file."""
         self._relation, self._definitions = relation, definitions
-        self._format = None if format is None else _format(format)
+        self._is_delta = format == DELTA
+        self._format = None if format is None or self._is_delta else _format(format)
         self._header = _one_of("header", header, WAYS)
         self._skips = skip_bad_rows
         self._nulls = _cells("null", null)
@@ -98,6 +102,9 @@ class Loading:
     def batches(self) -> Iterator[Batch]:
         """Yields the rows of all files. Raises DataError for a file, or a row, that cannot be read."""
         for path in self._paths:
+            if self._is_delta or (self._format is None and is_delta_table(path)):
+                yield from self._delta_batches(path)
+                continue
             bad, headers, rows = BadRows(skip=self._skips), list[Header](), 0
             for batch in read_batches(
                 path,
@@ -119,6 +126,25 @@ class Loading:
                 _LOG.warning("%s", loaded)
             else:
                 _LOG.info("%s", loaded)
+
+    def _delta_batches(self, path: Path) -> Iterator[Batch]:
+        """Yields the rows of a Delta table. Raises DataError for a row that does not fit, unless those are skipped."""
+        bad, rows = BadRows(skip=self._skips), 0
+        for table in delta_parts(str(path), self._relation):
+            place = f"{path}, row"
+            for batch in fit_parts(
+                table,
+                with_plain_columns(self._relation),
+                self._definitions,
+                lambda index: f"{place} {index + 1}",  # noqa: B023
+                bad.add if self._skips else None,
+                rows + bad.count,
+            ):
+                rows += len(batch)
+                yield batch
+        loaded = LoadedFile(path, rows, bad.count)
+        self._files.append(loaded)
+        (_LOG.warning if bad.count else _LOG.info)("%s", loaded)
 
 
 def _found(paths: Any) -> Iterator[Path]:
@@ -153,7 +179,7 @@ def _found(paths: Any) -> Iterator[Path]:
 
 
 def _format(name: object) -> Format:
-    return FORMATS[_one_of("format", name, FORMATS)]
+    return FORMATS[_one_of("format", name, (*FORMATS, DELTA))]
 
 
 def _cells(option: str, given: object) -> frozenset[str]:

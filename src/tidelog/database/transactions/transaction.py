@@ -84,7 +84,8 @@ class Transaction:
 
         Rows are tuples, lists, dicts or records such as dataclasses (for a relation of one column also bare values), an
         Arrow table, a pandas or polars DataFrame; on the Spark engine also a DataFrame of Spark or of pandas-on-Spark.
-        A polars LazyFrame, an Arrow Dataset and a RecordBatchReader are read batch by batch. Files are for `load`.
+        A polars LazyFrame, an Arrow Dataset and a RecordBatchReader are read batch by batch, and so are tables of
+        deltalake and pyiceberg. Files are for `load`.
         A row whose primary key is there already raises TransactionError, even if it is equal. A multiset has the row
         once more, and so has a stream.
         """
@@ -108,10 +109,11 @@ class Transaction:
 
         `path` is a path, a pattern (`*`, `?`, `**`), or a list of them. The ending of a name tells the format: `.csv`,
         `.tsv`, `.facts`, `.jsonl`, `.parquet` (also a folder), `.arrow`, `.feather`; text also with `.gz` or `.zst`
-        behind it. `format` sets it for other names. `header` is for CSV and TSV: `"detect"`, `"name"`, `"position"` or
-        `"none"`; the report says what was found. With `"position"`, the columns of Parquet and Arrow files count by
-        position. With `on_bad_row="skip"`, rows that do not fit are left out and counted. `null` is the cell of a text
-        file, or the cells, that are null where the column is an `Option`: by default an empty one without quotes.
+        behind it. A folder with the log of a Delta table is read at its last version. `format` sets it for other names.
+        `header` is for CSV and TSV: `"detect"`, `"name"`, `"position"` or `"none"`; the report says what was found.
+        With `"position"`, the columns of Parquet and Arrow files count by position. With `on_bad_row="skip"`, rows that do
+        not fit are left out and counted. `null` is the cell of a text file, or the cells, that are null where the
+        column is an `Option`: by default an empty one without quotes.
 
         Raises DataError, with file, line and column, for rows that cannot be read; then the transaction is as it was.
         """

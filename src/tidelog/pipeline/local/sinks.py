@@ -20,8 +20,10 @@ from tidelog.io.replace_file import writing
 from tidelog.io.rows import Batch
 from tidelog.io.write import write_batch
 from tidelog.pipeline import sinks
+from tidelog.pipeline.lake.table_sink import table_sink
 from tidelog.pipeline.local.formats import format_of
 from tidelog.pipeline.settings import Output, Place
+from tidelog.pipeline.sources.formats import TABLE_FORMATS
 from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.arrow import arrow_schema, is_plain_relation
 from tidelog.values import Definitions
@@ -29,10 +31,15 @@ from tidelog.values import Definitions
 _MARKER = "_epoch"
 
 
-def local_sink(output: Output, relation: Relation, definitions: Definitions, database: Database) -> sinks.Sink:
-    """Returns the sink of an output."""
-    kind = LocalSnapshot if output.is_snapshot else LocalChangeTable
-    return kind(output.place, relation, definitions, database)
+def local_sink(
+    output: Output, relation: Relation, definitions: Definitions, database: Database, outbox: Path
+) -> sinks.Sink:
+    """Returns the sink of an output; `outbox` is the folder for changes that wait for their commit."""
+    if output.place.format in TABLE_FORMATS:
+        return table_sink(output, relation, definitions, database, outbox)
+    if output.is_snapshot:
+        return LocalSnapshot(output.place, relation, definitions, database)
+    return LocalChangeTable(output.place, relation, definitions, database, output.change_columns)
 
 
 class _Files:
@@ -65,11 +72,17 @@ class _Output(_Files):
 class LocalChangeTable(_Output):
     """Implements `Sink`: a folder `epoch=N` for each epoch that changed the relation."""
 
+    def __init__(
+        self, place: Place, relation: Relation, definitions: Definitions, database: Database, style: str
+    ) -> None:
+        super().__init__(place, relation, definitions, database)
+        self._style = style
+
     def prepare(self, epoch: int, rows: ChangeRows) -> None:
         if self._is_table:
             self._write(epoch, self._stacked(epoch, rows))
         else:
-            self._write(epoch, sinks.change_rows(self._relation, epoch, rows.weights()))
+            self._write(epoch, sinks.change_rows(self._relation, epoch, rows.weights(), self._style))
 
     def publish(self, epoch: int) -> None:
         made, place = self._folder / sinks.pending(epoch), self._folder / sinks.published(epoch)
@@ -82,7 +95,7 @@ class LocalChangeTable(_Output):
         self._forget(epoch)
         rows = self._database.relation(self.relation)._canonical_weights()
         if rows:
-            self._write(epoch, sinks.change_rows(self._relation, epoch, rows))
+            self._write(epoch, sinks.change_rows(self._relation, epoch, rows, self._style))
             self.publish(epoch)
 
     def recover(self, epoch: int) -> None:
@@ -101,15 +114,17 @@ class LocalChangeTable(_Output):
         with writing(made):
             shutil.rmtree(made, ignore_errors=True)
             made.mkdir(parents=True)
-            self._write_to_disk(batch, sinks.change_relation(self._relation), made, "changes")
+            self._write_to_disk(batch, sinks.change_relation(self._relation, self._style), made, "changes")
 
     def _stacked(self, epoch: int, rows: ChangeRows) -> pa.Table:
-        parts = [(rows.deleted(), sinks.DELETED), (rows.inserted(), sinks.INSERTED)]
-        schema = arrow_schema(sinks.change_relation(self._relation))
+        columns = sinks.CHANGE_COLUMNS[self._style]
+        last = columns.values(epoch)
+        schema = arrow_schema(sinks.change_relation(self._relation, self._style))
+        types = schema.types[-1 - len(last) :]
         tables = []
-        for table, op in parts:
+        for table, op in zip((rows.deleted(), rows.inserted()), columns.words, strict=True):
             more = [
-                pa.repeat(pa.scalar(value, schema.types[-2 + i]), table.num_rows) for i, value in enumerate((op, epoch))
+                pa.repeat(pa.scalar(value, type_), len(table)) for value, type_ in zip((op, *last), types, strict=True)
             ]
             tables.append(pa.Table.from_arrays([*table.columns, *more], schema=schema))
         return pa.concat_tables(tables)

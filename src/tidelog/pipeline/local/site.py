@@ -1,7 +1,8 @@
 """A pipeline in this process: a durable database, and folders of input and output files.
 
 state/database     the database
-state/feeds        the files of each batch
+state/feeds        the files and positions of each batch
+state/outbox       changes that wait for tables in a lake
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class LocalSite:
             self._present = PresentFacts(self.database, rules)
             self.sinks = Sinks(
                 {
-                    each.relation: local_sink(each, rules.relations[each.relation], definitions, self.database)
+                    each.relation: local_sink(
+                        each, rules.relations[each.relation], definitions, self.database, state / "outbox"
+                    )
                     for each in settings.outputs
                 }
             )

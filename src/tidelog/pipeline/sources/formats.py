@@ -17,10 +17,11 @@ from tidelog.rules.ir import Relation
 class SourceFormat:
     """`module` has the function `open_source(place, relation, feed)`, where `feed` is None for a starting table.
 
-    `options` are those that a place may have (`catalog.*` is any that begins so), and `needed` those that it must have,
-    each with an example. `has_path` is set if the place needs a `path`. `gives_rows` is set if a feed without `op` and
-    `envelope` gives changes of rows, which add up, and its first rows itself; then it takes no `key` and `order`.
-    `package` is the import that the format needs, and `extra` the extra of Tidelog that installs it.
+    `options` are those that a source may have (`catalog.*` is any that begins so), `writes` those of an output, and
+    `needed` those that both must have, each with an example. `has_path` is set if the place needs a `path`.
+    `gives_rows` is set if a feed without `op` and `envelope` gives changes of rows, which add up, and its first rows
+    itself; then it takes no `key` and `order`. `package` is the import that the format needs, and `extra` the extra of
+    Tidelog that installs it.
     `gives_operations` is set if the records of a feed state their operation and order themselves; then it takes no
     `op`, `order` and `envelope`. `whole_numbers` are options that are whole numbers above 0. `of_spark` is an option
     that only Spark's own source of the same name has: with it, the place is Spark's.
@@ -28,6 +29,7 @@ class SourceFormat:
 
     module: str
     options: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
     needed: Mapping[str, str] = field(default_factory=dict)
     has_path: bool = False
     gives_rows: bool = False
@@ -37,14 +39,35 @@ class SourceFormat:
     whole_numbers: tuple[str, ...] = ()
     of_spark: str = ""
 
-    def has_option(self, name: str) -> bool:
+    def has_option(self, name: str, *, is_output: bool = False) -> bool:
         """True if a place may have the option."""
-        return name in self.options or any(name.startswith(each[:-1]) for each in self.options if each.endswith("*"))
+        known = self.writes if is_output else self.options
+        return name in known or any(name.startswith(each[:-1]) for each in known if each.endswith("*"))
 
+
+_HERE = "tidelog.pipeline.sources"
 
 POSITIONED: dict[str, SourceFormat] = {
+    "delta": SourceFormat(
+        f"{_HERE}.delta",
+        options=("maxVersionsPerTrigger",),
+        writes=("partitionBy",),
+        has_path=True,
+        gives_rows=True,
+        package="deltalake",
+        extra="delta",
+    ),
+    "iceberg": SourceFormat(
+        f"{_HERE}.iceberg",
+        options=("table", "catalog.*", "maxSnapshotsPerTrigger"),
+        writes=("table", "catalog.*"),
+        needed={"table": 'options = {table = "db.edges", "catalog.type" = "rest", "catalog.uri" = "http://…"}'},
+        gives_rows=True,
+        package="pyiceberg",
+        extra="iceberg",
+    ),
     "kafka": SourceFormat(
-        "tidelog.pipeline.sources.kafka",
+        f"{_HERE}.kafka",
         options=(
             *("topic", "bootstrap.servers", "startingOffsets", "maxOffsetsPerTrigger", "isolation.level", "client.id"),
             *("security.*", "sasl.*", "ssl.*", "socket.*", "fetch.*", "broker.*", "reconnect.*"),
@@ -56,7 +79,7 @@ POSITIONED: dict[str, SourceFormat] = {
         of_spark="kafka.bootstrap.servers",
     ),
     "postgres": SourceFormat(
-        "tidelog.pipeline.sources.postgres.source",
+        f"{_HERE}.postgres.source",
         options=("dsn", "table", "slot", "publication", "maxChangesPerTrigger"),
         needed={"table": 'table = "public.edge"', "slot": 'slot = "tidelog"'},
         package="psycopg2",
@@ -65,6 +88,10 @@ POSITIONED: dict[str, SourceFormat] = {
         whole_numbers=("maxChangesPerTrigger",),
     ),
 }
+
+
+TABLE_FORMATS = ("delta", "iceberg")
+"""The formats that an output can have, too."""
 
 
 def is_positioned(place: Place) -> bool:

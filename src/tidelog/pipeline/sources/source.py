@@ -12,34 +12,17 @@ batch is written to the log of batches before the batch is taken (`logged_feeds`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-import pyarrow as pa
-
 from tidelog.io.bad_rows import BadRecord
+from tidelog.lake.row_changes import Part as Part
+from tidelog.lake.row_changes import RowChanges as RowChanges
 from tidelog.pipeline.records import Record
 
 Position = Any
 """A JSON value; only its source looks inside."""
 
-
-@dataclass(frozen=True, slots=True)
-class RowChanges:
-    """Inserted and deleted rows. `rows` has at least the columns of the relation; others are ignored.
-
-    `signs` has +1 for an inserted row and -1 for a deleted one; None if all are inserted. The order does not count: the
-    sum of all signs of a row does. `place` names the rows in messages, such as `data/edge, version 7`.
-    """
-
-    rows: pa.Table
-    signs: pa.Array | None
-    place: str
-
-
-Part = Callable[[], Iterator[RowChanges]]
-"""A piece of the changes between two positions, such as a file. It can be pickled, and read in another process."""
 
 Content = Iterable[RowChanges] | Iterable[Record | BadRecord]
 """Changes of rows, which add up; or records with operations, for a feed with `op`, `order` and `key`."""

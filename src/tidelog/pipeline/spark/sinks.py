@@ -8,6 +8,7 @@ written after the commit. If the process dies in between, they are written again
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tidelog.database.database import Database
@@ -16,7 +17,9 @@ from tidelog.io.bad_rows import BadRecord
 from tidelog.io.formats import NULLARY_COLUMN, NULLARY_LINE
 from tidelog.io.to_python import rows_to_table
 from tidelog.pipeline import sinks
+from tidelog.pipeline.lake.table_sink import table_sink
 from tidelog.pipeline.settings import Output, Place
+from tidelog.pipeline.sources.formats import TABLE_FORMATS
 from tidelog.pipeline.spark.failures import naming
 from tidelog.pipeline.spark.folder import Folder
 from tidelog.pipeline.spark.signed import signed
@@ -34,7 +37,9 @@ def spark_sink(
     output: Output, relation: Relation, definitions: Definitions, database: Database, spark: Any, outbox: Folder
 ) -> sinks.Sink:
     """Returns the sink of an output; `outbox` is the folder for changes that wait for their commit."""
-    rows = _Rows(relation, definitions, database, spark)
+    if output.place.format in TABLE_FORMATS:
+        return table_sink(output, relation, definitions, database, Path(outbox.address), in_tasks=True)
+    rows = _Rows(relation, definitions, database, spark, output.change_columns)
     is_files = output.place.format in FILE_SOURCES and output.place.path is not None
     if output.is_snapshot:
         return (FileSnapshot if is_files else Snapshot)(output.place, rows, outbox / relation.name)
@@ -47,8 +52,11 @@ def spark_sink(
 class _Rows:
     """The changes of a relation, as frames."""
 
-    def __init__(self, relation: Relation, definitions: Definitions, database: Database, spark: Any) -> None:
+    def __init__(
+        self, relation: Relation, definitions: Definitions, database: Database, spark: Any, style: str
+    ) -> None:
         self.relation = relation
+        self._style = style
         self._definitions = definitions
         self._database = database
         self._spark = spark
@@ -59,9 +67,9 @@ class _Rows:
             return self._weighted(epoch, rows.weights())
         parts = []
         if rows.deleted_count():
-            parts.append(self._shown(rows.deleted_frame(), sinks.DELETED, epoch))
+            parts.append(self._shown(rows.deleted_frame(), False, epoch))
         if rows.inserted_count() or not parts:
-            parts.append(self._shown(rows.inserted_frame(), sinks.INSERTED, epoch))
+            parts.append(self._shown(rows.inserted_frame(), True, epoch))
         frame = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
         return _few_files(frame, rows.inserted_count() + rows.deleted_count())
 
@@ -73,7 +81,7 @@ class _Rows:
             return None
         if self.relation.kind is not Kind.SET:
             return self._weighted(epoch, view._canonical_weights())
-        return _few_files(self._shown(view.to_spark(), sinks.INSERTED, epoch), count)
+        return _few_files(self._shown(view.to_spark(), True, epoch), count)
 
     def now(self) -> Any:
         """Returns the current rows, those of a multiset by weight; a relation without columns gets one."""
@@ -91,15 +99,25 @@ class _Rows:
         """Reads changes that were written as Parquet."""
         return self._spark.read.parquet(folder.spark_path(name))
 
-    def _shown(self, frame: Any, op: str, epoch: int) -> Any:
+    def _shown(self, frame: Any, is_inserted: bool, epoch: int) -> Any:
         from pyspark.sql import functions as f
 
-        frame = frame.drop(sinks.WEIGHT).withColumn(sinks.OP, f.lit(op))
-        return frame.withColumn(sinks.EPOCH, f.lit(epoch).cast("long"))
+        columns = sinks.CHANGE_COLUMNS[self._style]
+        values = (columns.words[is_inserted], *columns.values(epoch))
+        frame = frame.drop(sinks.WEIGHT)
+        names = [column.name for column in sinks.change_relation(self.relation, self._style).columns]
+        for name, value in zip(names[-len(values) :], values, strict=True):
+            if isinstance(value, str):
+                frame = frame.withColumn(name, f.lit(value))
+            elif name == sinks.COMMIT_TIMESTAMP:
+                frame = frame.withColumn(name, f.timestamp_micros(f.lit(value)))
+            else:
+                frame = frame.withColumn(name, f.lit(value).cast("long"))
+        return frame
 
     def _weighted(self, epoch: int, rows: Iterable[tuple[Row, int]]) -> Any:
-        listed = sinks.change_rows(self.relation, epoch, rows)
-        table = rows_to_table(listed, sinks.change_relation(self.relation), self._definitions)
+        listed = sinks.change_rows(self.relation, epoch, rows, self._style)
+        table = rows_to_table(listed, sinks.change_relation(self.relation, self._style), self._definitions)
         return _few_files(self._spark.createDataFrame(signed(table)), len(listed))
 
 
