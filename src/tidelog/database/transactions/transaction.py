@@ -111,8 +111,8 @@ class Transaction:
         `.tsv`, `.facts`, `.jsonl`, `.parquet` (also a folder), `.arrow`, `.feather`; text also with `.gz` or `.zst`
         behind it. A folder with the log of a Delta table is read at its last version. `format` sets it for other names.
         `header` is for CSV and TSV: `"detect"`, `"name"`, `"position"` or `"none"`; the report says what was found.
-        With `"position"`, the columns of Parquet and Arrow files count by position. With `on_bad_row="skip"`, rows that do
-        not fit are left out and counted. `null` is the cell of a text file, or the cells, that are null where the
+        With `"position"`, the columns of Parquet and Arrow files count by position. With `on_bad_row="skip"`, rows that
+        do not fit are left out and counted. `null` is the cell of a text file, or the cells, that are null where the
         column is an `Option`: by default an empty one without quotes.
 
         Raises DataError, with file, line and column, for rows that cannot be read; then the transaction is as it was.
