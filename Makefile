@@ -6,7 +6,7 @@ SET_UP := .venv/set-up
 PYTHON = JAVA_HOME="$$(cat .venv/java-home)" .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: slow help setup demo test lint types unit soak campaign fuzz bench index reference fmt clean
+.PHONY: slow help setup demo demo-delta test lint types unit soak campaign fuzz bench index reference fmt clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -15,6 +15,9 @@ setup: $(SET_UP) ## Make .venv with all that is needed, and find or install Java
 
 $(SET_UP): requirements.lock pyproject.toml scripts/setup.sh
 	@scripts/setup.sh
+
+demo-delta: $(SET_UP) ## Who controls whom, from a Delta table to Delta tables (a few seconds)
+	@$(PYTHON) examples/delta/demo.py
 
 demo: $(SET_UP) ## Who can reach what in a network that changes, on Spark (about a minute and a half)
 	@$(PYTHON) examples/network/demo.py

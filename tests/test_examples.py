@@ -20,6 +20,14 @@ def test_the_network_demo_runs_on_the_local_engine(tmp_path: Path) -> None:
     assert bad["code"] == "E504"
 
 
+def test_the_delta_demo_follows_a_table(tmp_path: Path) -> None:
+    demo = EXAMPLES / "delta" / "demo.py"
+    run = subprocess.run([sys.executable, str(demo), str(tmp_path / "demo")], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "two files become one:\n  batch 2: 0 rows read; nothing changes\n" in run.stdout
+    assert run.stdout.endswith("  Harbor controls Sand\n  Mill controls Lake\n  Mill controls Sand\n")
+
+
 def test_the_fastest_ways_follow_the_roads() -> None:
     demo = EXAMPLES / "paths" / "roads.py"
     run = subprocess.run([sys.executable, str(demo)], capture_output=True, text=True)

@@ -123,9 +123,12 @@ def compile_program(source: Source, search_path: SearchPath = (), options: Optio
 
 
 def _compile_souffle(source: Source, search_path: SearchPath, options: Options) -> CompiledProgram:
+    from tidelog.souffle.evaluate_stratum import RecomputedStratum
+
     program = _read_souffle(source, search_path, options)
     for transformer in program.transformers.values():
-        transformer.functors.update(options.externs)
+        if isinstance(transformer, RecomputedStratum):
+            transformer.functors.update(options.externs)
     options = replace(options, externs={**options.externs, **program.transformers})
     typed = _typed_souffle(program, search_path)
     forms = _run(PASSES[2:], typed=typed, options=options)

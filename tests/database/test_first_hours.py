@@ -62,3 +62,42 @@ def test_warnings_are_shown_in_python() -> None:
         program = tidelog.compile(text)
     assert len(caught) == len(program.warnings) == 1
     assert caught[0].filename == __file__
+
+
+MEASURED = """
+    input relation M(id: u32, place: string, c: Option<s32>)
+    output relation R(place: string, n: u64, least: Option<s32>, most: Option<s32>, mean: Option<double>)
+    R(p, n, least, most, mean) :- M(_, p, c),
+        (var n, var least, var most, var mean) = (count(), min(c), max(c), avg(c)) by (p).
+    output relation Least(place: string, c: Option<s32>)
+    Least(p, least) :- M(_, p, c), var least = min(c) by (p).
+    output relation Most(place: string, c: s32)
+    Most(p, most) :- M(_, p, c), var m = max(c) by (p), Some{var most} = m.
+    output relation All(n: u64, most: Option<s32>)
+    All(n, m) :- M(_, _, c), (var n, var m) = (count(), max(c)) by ().
+"""
+
+
+@pytest.mark.parametrize("strategy", ["elastic", "recompute", "counting"])
+def test_a_key_whose_values_are_all_none_keeps_its_row(strategy: str) -> None:
+    with tidelog.compile(MEASURED).open(strategy=strategy) as db:
+        assert db.relation("All").rows() == []
+        with db.transaction() as tx:
+            tx.insert("M", [(1, "a", None), (2, "a", 5), (3, "b", None), (4, "a", -3)])
+        assert db.relation("R").rows() == [("a", 3, -3, 5, 1.0), ("b", 1, None, None, None)]
+        assert db.relation("Least").rows() == [("a", -3), ("b", None)]
+        assert db.relation("Most").rows() == [("a", 5)]
+        assert db.relation("All").rows() == [(4, 5)]
+        with db.transaction() as tx:
+            tx.delete("M", [(2, "a", 5), (4, "a", -3)])
+        assert list(tx.changes["R"].deleted) == [("a", 3, -3, 5, 1.0)]
+        assert db.relation("R").rows() == [("a", 1, None, None, None), ("b", 1, None, None, None)]
+        assert db.relation("Most").rows() == []
+        assert db.relation("All").rows() == [(2, None)]
+
+
+def test_the_greatest_of_an_option_is_no_bare_value() -> None:
+    with pytest.raises(tidelog.ProgramError, match=r"E210.*expected `s32`, found `Option<s32>`"):
+        tidelog.compile(MEASURED.replace("most: Option<s32>, mean", "most: s32, mean"))
+    with pytest.raises(tidelog.ProgramError, match="leave the type out"):
+        tidelog.compile(MEASURED.replace("(var n, var m)", "(var n, var m: s32)"))

@@ -10,6 +10,7 @@ from typing import Any
 from tests.oracle.program import Over
 from tests.oracle.types import Made, Type, Value
 from tests.oracle.value import Environment, value
+from tests.oracle.vocabulary import NONE, some
 
 
 class SumTooLargeError(Exception):
@@ -23,9 +24,19 @@ def aggregated(over: Over, members: Sequence[tuple[Environment, int]]) -> Value 
     found: list[tuple[Any, int]] = [(value(over.expression, env), weight) for env, weight in members]
     if over.expression.type.kind == "option":
         found = [(each.fields[0], weight) for each, weight in found if isinstance(each, Made) and each.fields]
+    if over.variable.type.kind == "option":
+        if not members:
+            return None
+        best = _best(over, found)
+        return NONE if best is None else some(best)
+    if over.function == "count":
+        return sum(weight for _, weight in found)
+    return _best(over, found)
+
+
+def _best(over: Over, found: Sequence[tuple[Any, int]]) -> Value | None:
+    """The value of a sum, an average, or of the least or the greatest value; None if there is none."""
     match over.function:
-        case "count":
-            return sum(weight for _, weight in found)
         case "sum":
             return _sum(found, over.variable.type)
         case "avg":

@@ -124,11 +124,11 @@ def _over(rng: random.Random, name: str, values: Sequence[Expression]) -> Over:
         case "count":
             return Over(Var(name, words.U64), function, chosen if rng.random() < 0.3 else None)
         case "avg":
-            return Over(Var(name, words.DOUBLE), function, chosen)
+            is_option = chosen.type == words.OPTION
+            return Over(Var(name, words.OPTION_DOUBLE if is_option else words.DOUBLE), function, chosen)
         case "sum":
             return Over(Var(name, _sum_type(rng, chosen.type)), function, chosen)
-    inside = chosen.type.items[0] if chosen.type == words.OPTION else chosen.type
-    return Over(Var(name, inside), function, chosen)
+    return Over(Var(name, chosen.type), function, chosen)
 
 
 def _sum_type(rng: random.Random, type_: Type) -> Type:

@@ -17,6 +17,7 @@ U64 = bit(64)
 BIG = Type("bigint")
 DOUBLE = Type("double")
 OPTION = Type("option", items=(N,), text="Option<u8>")
+OPTION_DOUBLE = Type("option", items=(DOUBLE,), text="Option<double>")
 OPTION_TEXT = Type("option", items=(STRING,), text="Option<string>")
 PAIR = Type("tuple", items=(N, STRING), text="(u8, string)")
 VEC = Type("vec", items=(N,), text="Vec<u8>")
@@ -32,6 +33,7 @@ TREE = Type("Tree", declaration="typedef Tree = Leaf{v: u8} | Fork{left: Ref<Tre
 # The constructors of each declared type, in order, with the types of their fields.
 CONSTRUCTORS: dict[Type, dict[str, tuple[Type, ...]]] = {
     OPTION: {"None": (), "Some": (N,)},
+    OPTION_DOUBLE: {"None": (), "Some": (DOUBLE,)},
     OPTION_TEXT: {"None": (), "Some": (STRING,)},
     FIGURE: {"Dot": (), "Circle": (N,), "Box": (N, N)},
     POINT: {"Point": (N, OPTION)},

@@ -59,10 +59,10 @@ def test_an_added_clause_is_checked_in_the_program_s_language() -> None:
 
 
 def test_a_clause_of_a_recomputed_relation_cannot_be_added() -> None:
-    text = ".decl s(a: number, b: number) eqrel\n.decl l(a: number, b: number)\n.input l\ns(a, b) :- l(a, b).\n"
+    text = ".decl s(a: number, b: number) choice-domain a\n.decl l(a: number, b: number)\n.input l\ns(a, b) :- l(a, b).\n"
     with tidelog.compile(text).open() as database:
         tx = database.transaction()
-        with pytest.raises(ProgramError, match="eqrel"), tx:
+        with pytest.raises(ProgramError, match="choice-domain"), tx:
             tx.add_rules("s(b, a) :- l(a, b).")
 
 
@@ -102,7 +102,7 @@ def test_functors_are_python_functions(tmp_path: Path) -> None:
 
 
 def test_a_recomputed_stratum_is_in_the_report() -> None:
-    text = ".decl l(a: number, b: number)\n.input l\n.decl s(a: number, b: number) eqrel\ns(a, b) :- l(a, b).\n"
+    text = ".decl l(a: number, b: number)\n.input l\n.decl s(a: number, b: number) eqrel\ns(a, b) :- s(b, a), l(a, b).\n"
     program = tidelog.compile(text)
     assert program.stages.souffle is not None
     assert program.stages.souffle.recomputed == {"s": "eqrel"}
@@ -128,6 +128,19 @@ def test_formatting_keeps_the_program(case: Case, tmp_path: Path) -> None:
     assert found == {name: sorted(text.split("\n")) for name, text in case.expect.items()}
 
 
+def test_records_that_nothing_names_have_the_kinds_of_each_other() -> None:
+    text = """
+    .decl a(x: number)
+    a(1) :- [[1, 2.5], "s"] != [[1, 2], "s"].
+    a(x) :- p = [7, [x, y]], [7, q] = p, q = [3, 4], y > 0.
+    a(9) :- p = [p], p = [[p]].
+    """
+    with pytest.raises(ProgramError, match="not grounded"):
+        compiled(text)
+    with compiled(text.replace("a(9) :- p = [p], p = [[p]].", "")).open() as database:
+        assert sorted(database.relation("a").rows()) == [(1,), (3,)]
+
+
 def test_the_language_is_recognised() -> None:
     assert dialect_of(REACH) == SOUFFLE
     assert dialect_of("// .decl\ninput relation E(x: u8)\n") == TIDELOG
@@ -149,6 +162,20 @@ def test_the_language_is_recognised() -> None:
         (".decl a(x: number)\na(_).", "`_` stands in a head"),
         (".decl a(x: number)\na(1) :- a(2)", "a clause does not end"),
         ("#if 1\n.decl a(x: number)", "`#endif` is missing"),
+        (".decl a(x: int)", "`number` is the type for it"),
+        (".inputs a", "did you mean `.input`?"),
+        (".decl a(x: number)\na(1)\na(2).", "is one missing on the line before?"),
+        (".decl a(x: number)\na(x) <- a(x).", "`:-` stands between"),
+        (".decl a(x: number)\na(x) :- a(x), x == 1.", "`=` compares"),
+        (".decl a(x: number)\na(x) :- a(x), x <> 1.", "`!=` says"),
+        (".decl a(x: number)\na(x) :- a(x), not a(1).", "`!` negates"),
+        (".decl a(x: number)\na(x) :- a(x) and a(1).", "`,` joins"),
+        (".decl a(x: number)\na(x) :- x = count { a(_) }.", "`count : { … }`"),
+        ('.decl a(x: number)\na(to_nmber("1")).', "did you mean `to_number`?"),
+        (".decl a(x: number) chioce-domain x", "did you mean `choice-domain`?"),
+        (".type T = B {}\n.decl a(x: T)\na($B).", "`$B()`"),
+        (".decl a(x: number)\n.decl b(x: number) inline no_inline\nb(x) :- x > 1.\na(x) :- a(x), b(x).", "is not grounded"),
+        ('.pragma "inline-exclude" "b"\n.decl b(x: number) inline\nb(x) :- x > 1.', "is not grounded"),
     ],
 )
 def test_a_wrong_program_is_refused(text: str, message: str) -> None:

@@ -79,16 +79,25 @@ class History:
 
     def _note_impact(self, work: float, events: Mapping[Event, int], instances: int) -> None:
         """Divides the work of one epoch among its kinds of events, by their known impacts."""
+        if len(events) == 1:
+            for event, count in events.items():
+                self._impacts.setdefault(event, deque(maxlen=_KEPT)).append((count, _share(event, work, instances)))
+            return
         known = [impact for event in events if (impact := self._impact(event)) is not None]
         usual = max(sum(known) / len(known), 1e-3) if known else 1.0
         weights = {event: count * max(self._impact(event) or usual, 1e-3) for event, count in events.items()}
         whole = sum(weights.values())
-        most = _SATURATED * max(instances, 1)
         for event, count in events.items():
-            share = work * weights[event] / whole
-            if event[1] < 0:
-                share = -most * log(1 - min(share / most, 0.95))
+            share = _share(event, work * weights[event] / whole, instances)
             self._impacts.setdefault(event, deque(maxlen=_KEPT)).append((count, share))
+
+
+def _share(event: Event, work: float, instances: int) -> float:
+    """Returns the impact of events of one kind that met so much work, as if none had met what others met before."""
+    if event[1] > 0:
+        return work
+    most = _SATURATED * max(instances, 1)
+    return -most * log(1 - min(work / most, 0.95))
 
 
 def _lower_median(rates: deque[float]) -> float | None:

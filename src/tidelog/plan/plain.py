@@ -14,7 +14,8 @@ def is_plain(expression: typed.Expression) -> bool:
         case typed.Unary(operand=operand) | typed.Cast(operand=operand):
             return _is_machine_word(expression.type) and _is_machine_word(operand.type) and is_plain(operand)
         case typed.Units(operand=operand):
-            return expression.type == S64 and is_word(operand.type) and is_plain(operand)
+            to_word = expression.type == S64 or (expression.is_bounded and is_word(expression.type))
+            return to_word and is_word(operand.type) and is_plain(operand)
         case typed.IfElse(condition=condition, then=then, otherwise=otherwise):
             branches = (then, otherwise)
             return is_plain(condition) and all(is_plain(each) and not typed.may_fail(each) for each in branches)

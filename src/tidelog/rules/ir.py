@@ -166,7 +166,7 @@ class Group:
 class Transform:
     """The only literal of a hidden rule: its head is what a transformer makes of whole relations.
 
-    `inputs` are atoms of the relations that it reads, all wildcards, or functions; `place` says which of its outputs.
+    `inputs` are atoms of the relations that it reads, all wildcards, or functions; `place` says which of its `outputs`.
     """
 
     name: str
@@ -174,6 +174,7 @@ class Transform:
     inputs: tuple[Atom | ScalarFunction, ...]
     place: int
     span: Span
+    outputs: int = 1
 
 
 Literal = Positive | Negative | Condition | Assign | Unfold | Group | Transform

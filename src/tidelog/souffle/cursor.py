@@ -7,6 +7,7 @@ from typing import NoReturn
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
+from tidelog.souffle.habits import habit
 from tidelog.souffle.tokens import Kind, Token
 
 _DEEPEST = 150
@@ -91,6 +92,7 @@ class Cursor:
         token = self.token
         found = "the end of the file" if token.kind is Kind.END else f"`{token.text}`"
         span = token.span
+        help = help or habit(self.tokens, self.index, wanted)
         if token.kind is Kind.END and self.index:
             span = self.tokens[self.index - 1].span
         self.fail(Code.UNEXPECTED_TOKEN, f"expected {wanted}, found {found}", span, f"{wanted} is expected", help)

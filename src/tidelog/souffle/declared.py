@@ -10,6 +10,7 @@ from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.diagnostics.suggest import suggest
 from tidelog.souffle import tree
+from tidelog.souffle.habits import TYPES
 from tidelog.souffle.type_table import PRIMITIVES, TypeTable, read_types
 
 
@@ -28,6 +29,15 @@ class Declared:
     def kinds(self, name: str) -> tuple[str, ...]:
         """Returns the kinds of a relation's columns."""
         return tuple(self.types.kinds.get(each.type, "number") for each in self.relations[name].attributes)
+
+    def inline(self) -> set[str]:
+        """Returns the relations that are inlined: `no_inline` and `.pragma "inline-exclude"` keep one as it is."""
+        excluded = self.pragmas.get("inline-exclude", "").replace(" ", "").split(",")
+        return {
+            name
+            for name, each in self.relations.items()
+            if "inline" in each.qualifiers and "no_inline" not in each.qualifiers and name not in excluded
+        }
 
     def given(self, kind: str, name: str) -> list[tree.Directive]:
         """Returns the directives of a kind for a relation."""
@@ -204,7 +214,8 @@ class _Declaring:
             self._unknown_type(attribute.type, attribute.span)
 
     def _unknown_type(self, name: str, span: Span) -> None:
-        meant = _meant(name, [*self._made.types.declarations, *PRIMITIVES])
+        known = [*self._made.types.declarations, *PRIMITIVES]
+        meant = f"`{TYPES[name]}` is the type for it" if name in TYPES else _meant(name, known)
         self._report(Code.UNKNOWN_TYPE, f"type `{name}` is not declared", span, "not known", help=meant)
 
     def _report(

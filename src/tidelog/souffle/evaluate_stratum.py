@@ -1,8 +1,12 @@
 """A stratum that is recomputed as a whole when a relation that it reads has changed.
 
-Equivalence relations, `choice-domain`, subsumption, `autoinc()`, `.limitsize` and aggregates whose keys come from
-recursion have no incremental form here. Their strata are evaluated as Soufflé does it: semi-naive rounds; new rows join
-a relation at the end of a round; a row that a choice excludes, or that another one dominates, does not.
+Recursive equivalence relations, `choice-domain`, lattices, subsumption, `autoinc()`, `.limitsize` and aggregates whose
+keys come from recursion have no incremental form here. Their strata are evaluated as Soufflé does it: semi-naive
+rounds; new rows join a relation at the end of a round; a row that a choice excludes, or that another one dominates,
+does not. Rows of a lattice with the same keys become one, their least upper bound.
+
+Where several results are right, the last one is continued (`ContinuedStratum`): chosen rows that are still derived stay
+chosen, and what is left of the keys goes to others; a row with a number of `autoinc()` keeps it.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from tidelog.library.souffle_functors import numbers_between
 from tidelog.souffle import terms
 from tidelog.souffle.constants import rounded, wrapped
 from tidelog.souffle.evaluate_terms import Bindings, Row, Shapes, TermEvaluation
+from tidelog.souffle.kept_numbers import KeptNumbers
 from tidelog.values.structs import Shape, Struct, classes
 
 _MOST_ROUNDS = 1_000_000
@@ -27,7 +32,8 @@ class RecomputedStratum:
     """The transformer of a stratum: whole relations in, whole relations out.
 
     `columns` are the columns of each relation that it makes. `choices` has the keys of `choice-domain`, each as places
-    of columns; `limits` the sizes of `.limitsize`. `symbols` are those of the program's text: where the order of rows
+    of columns; `limits` the sizes of `.limitsize`; `lattices` the functor of the least upper bound for each column of a
+    lattice, and None for the others. `symbols` are those of the program's text: where the order of rows
     decides a choice, they come before all others. `functors` is filled when the program's functors are known.
     """
 
@@ -43,17 +49,31 @@ class RecomputedStratum:
     first_number: int = 0
     stride: int = 1
     symbols: tuple[str, ...] = ()
+    lattices: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     functors: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def __call__(self, *given: Iterable[Struct]) -> tuple[list[Struct], ...]:
         """Returns the rows of each output. Raises EvaluationError for a recursion without end."""
-        run = _Run(self, [[tuple(row) for row in rows] for rows in given])
+        return self.run([() for _ in self.outputs], given)
+
+    def run(self, before: Sequence[Iterable[Struct]], given: Sequence[Iterable[Struct]]) -> tuple[list[Struct], ...]:
+        """Returns the rows of each output; of several right results, the one that is nearest to the one before."""
+        kept = {name: [tuple(row) for row in rows] for name, rows in zip(self.outputs, before, strict=True)}
+        run = _Run(self, [[tuple(row) for row in rows] for rows in given], kept)
         run.fixpoint()
         made = []
         for name in self.outputs:
             (row_class,) = classes(Shape(name, ((name, self.columns[name]),), False))
             made.append([row_class(*row) for row in run.relations[name].rows])
         return tuple(made)
+
+
+@dataclass(slots=True)
+class ContinuedStratum(RecomputedStratum):
+    """A stratum whose result depends on its last one; a `ContinuedTransformer`."""
+
+    def continued(self, before: Sequence[Any], given: Sequence[Any]) -> tuple[list[Struct], ...]:
+        return self.run(before, given)
 
 
 class _Relation:
@@ -89,8 +109,12 @@ class _Relation:
 
 
 class _Run:
-    def __init__(self, stratum: RecomputedStratum, given: list[list[Row]]) -> None:
+    def __init__(self, stratum: RecomputedStratum, given: list[list[Row]], before: Mapping[str, list[Row]]) -> None:
         self._stratum = stratum
+        self._numbers = KeptNumbers(stratum.rules, before, stratum.first_number, stratum.stride, stratum.bits)
+        self._earlier = {name: set(before[name]) for name in stratum.choices}
+        self._continues = False  # while only rows of the last result may be chosen
+        self._joined: dict[str, dict[Row, Row]] = {name: {} for name in stratum.lattices}
         place = {symbol: number for number, symbol in enumerate(stratum.symbols)}
 
         def order(row: Row) -> tuple[Any, ...]:
@@ -100,21 +124,32 @@ class _Run:
             name: _Relation(sorted(rows, key=order)) for name, rows in zip(stratum.inputs, given, strict=True)
         }
         self.relations |= {name: _Relation() for name in stratum.outputs}
-        self._terms = TermEvaluation(
-            stratum.shapes, stratum.bits, stratum.functors, stratum.first_number, stratum.stride
-        )
+        self._terms = TermEvaluation(stratum.shapes, stratum.bits, stratum.functors, self._numbers.next)
         self._chosen: dict[tuple[str, tuple[int, ...]], dict[Row, Row]] = {
             (name, key): {} for name, keys in stratum.choices.items() for key in keys
         }
         self._classes: dict[str, dict[Any, list[Any]]] = {name: {} for name in stratum.equivalences}
 
     def fixpoint(self) -> None:
+        if any(self._earlier.values()):
+            # First whatever follows from the rows that were chosen before; then the keys that are left.
+            self._continues = True
+            self._rounds(is_first=True)
+            self._continues = False
+            self._numbers.restart()
+            self._rounds(is_first=False)
+        else:
+            self._rounds(is_first=True)
+
+    def _rounds(self, *, is_first: bool) -> None:
         own = set(self._stratum.outputs)
         plain = [rule for rule in self._stratum.rules if rule.better is None]
+        # Last the rows with numbers, which must not be those of other rows.
+        plain.sort(key=lambda rule: self._numbers.columns(rule) is not None)
         subsuming = [rule for rule in self._stratum.rules if rule.better is not None]
         delta: dict[str, _Relation] = {name: _Relation() for name in own}
         for rule in plain:
-            if not own & {name for step in rule.steps for name in terms.reads(step)}:
+            if not is_first or not own & {name for step in rule.steps for name in terms.reads(step)}:
                 self._insert(rule.head, self._rows(rule, None, {}), delta)
         self._subsume(subsuming, delta)
         recursive = [rule for rule in plain if own & {name for step in rule.steps for name in terms.reads(step)}]
@@ -150,7 +185,12 @@ class _Run:
             if name in self._classes:
                 self._unite(name, row, delta[name])
                 continue
+            if name in self._joined:
+                self._join(name, row, delta[name])
+                continue
             keys = self._stratum.choices.get(name, ())
+            if self._continues and keys and row not in self._earlier[name]:
+                continue
             chosen = [(self._chosen[name, key], tuple(row[place] for place in key)) for key in keys]
             if any(value in known for known, value in chosen):
                 continue
@@ -173,6 +213,24 @@ class _Run:
         for value in joined:
             members[value] = joined
 
+    def _join(self, name: str, row: Row, delta: _Relation) -> None:
+        """Adds a row to a relation with lattices: the least upper bound with the row of the same keys."""
+        bounds, joined = self._stratum.lattices[name], self._joined[name]
+        key = tuple(value for value, bound in zip(row, bounds, strict=True) if bound is None)
+        old = joined.get(key)
+        if old is not None:
+            row = tuple(
+                one if bound is None or one == other else self._stratum.functors[bound](one, other)
+                for one, other, bound in zip(old, row, bounds, strict=True)
+            )
+            if row == old:
+                return
+            self.relations[name].discard(old)
+            delta.discard(old)
+        joined[key] = row
+        self.relations[name].add(row)
+        delta.add(row)
+
     def _subsume(self, rules: Sequence[terms.Planned], delta: Mapping[str, _Relation]) -> None:
         """Deletes the rows that others dominate."""
         for rule in rules:
@@ -191,6 +249,16 @@ class _Run:
     # Instances
 
     def _rows(self, rule: terms.Planned, changed: int | None, delta: Mapping[str, _Relation]) -> list[Row]:
+        counted = self._numbers.columns(rule)
+        if counted is not None:
+            made = []
+            for bound in self._instances(counted.steps, changed, delta):
+                row = tuple(
+                    None if place in counted.columns else self._terms.value(each, bound)
+                    for place, each in enumerate(rule.terms)
+                )
+                made.append(self._numbers.filled(rule, row, self.relations[rule.head].rows))
+            return made
         return [
             tuple(self._terms.value(each, bound) for each in rule.terms)
             for bound in self._instances(rule.steps, changed, delta)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tidelog.library import souffle_functors as functions
@@ -36,15 +36,13 @@ class Shapes:
 
 @dataclass(slots=True)
 class TermEvaluation:
-    """`functors` are those of the program. `counter` is the next value of `autoinc()`, `round` the round's number."""
+    """`functors` are those of the program. `counter` returns the next value of `autoinc()`, `round` is the round."""
 
     shapes: Shapes
     bits: int
     functors: Mapping[str, Callable[..., Any]]
-    counter: int = 0
-    stride: int = 1
+    counter: Callable[[], int]
     round: int = 0
-    ordinals: dict[Any, int] = field(default_factory=dict)
 
     def value(self, term: terms.Term, bound: Bindings) -> Any:
         match term:
@@ -55,11 +53,7 @@ class TermEvaluation:
             case terms.Make(branch, arguments, kind):
                 return self.shapes.make(kind, branch, tuple(self.value(each, bound) for each in arguments))
             case terms.Count(_, is_round):
-                if is_round:
-                    return self.round
-                found = self.counter
-                self.counter += self.stride
-                return wrapped(found, "number", self.bits)
+                return self.round if is_round else self.counter()
             case terms.Op(name, arguments, kind):
                 given = [self.value(each, bound) for each in arguments]
                 return self._operation(name, given, kind, arguments[0].kind)

@@ -5,8 +5,9 @@
 | preprocess, parse | text → tree, with a span in every node |
 | expand_components | components and instances → plain declarations and clauses |
 | declare | types, relations, functors and directives by name |
-| rules_of, inlined, scoped | clauses → rules: one head, one conjunction, no inline relation, aggregates apart |
+| rules_of, inlined, with_lattices, scoped | clauses → rules: one head, one conjunction, no inline relation, aggregates apart |
 | check_rule, Kinds, plan_rule | names and types right; how values are held; an order in which a rule can run |
+| magic_sets | what outputs ask for, where the program wants that → rules that derive no more |
 | strata | negation and aggregates below what reads them; strata that have to be recomputed |
 | lower | rules → Tidelog's syntax tree |
 """
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Source
+from tidelog.library._runtime.equivalence_closure import EquivalenceClosure
 from tidelog.souffle import terms
 from tidelog.souffle.check_rule import check_rule
 from tidelog.souffle.declared import Declared, declare
@@ -26,7 +28,9 @@ from tidelog.souffle.evaluate_stratum import RecomputedStratum
 from tidelog.souffle.expand_components import expand_components
 from tidelog.souffle.inline import Inlining
 from tidelog.souffle.kinds import Kinds
+from tidelog.souffle.lattices import check_lattices, with_lattices
 from tidelog.souffle.lower_program import Lowered, lower_program
+from tidelog.souffle.magic_sets import magic_sets
 from tidelog.souffle.normal_form import Rule, rules_of
 from tidelog.souffle.parse import in_order, parse
 from tidelog.souffle.plan_rule import plan_rule
@@ -43,17 +47,19 @@ class SouffleProgram:
     """A program in Soufflé's language, checked.
 
     `tree` is what Tidelog's checker takes, `transformers` are the Python functions of strata that are recomputed, by
-    name, and `recomputed` says why. `facts` is the input relation of each relation that is read.
+    name, and `recomputed` says why. `facts` is the input relation of each relation that is read. Relations that magic
+    sets have `restricted` have only the rows that outputs ask for.
     """
 
     tree: ast.Program
     declared: Declared
     sources: tuple[Source, ...]
-    transformers: Mapping[str, RecomputedStratum]
+    transformers: Mapping[str, RecomputedStratum | EquivalenceClosure]
     recomputed: Mapping[str, str]
     facts: Mapping[str, str]
     lowered: Lowered
     bits: int
+    restricted: frozenset[str] = frozenset()
     warnings: tuple[Diagnostic, ...] = field(default=())
 
 
@@ -68,6 +74,7 @@ def read_souffle(
     diagnostics: list[Diagnostic] = []
     program = expand_components(parsed.program, diagnostics)
     declared = declare(program, diagnostics)
+    check_lattices(declared, diagnostics)
     rules = _rules(declared, diagnostics, bits)
     _stop(diagnostics, parsed.sources)
     planned: list[terms.Planned] = []
@@ -77,11 +84,23 @@ def read_souffle(
         if found is not None:
             planned.append(found)
     _stop(diagnostics, parsed.sources)
-    ordered = strata(planned, declared, diagnostics)
+    strata(planned, declared, diagnostics)
+    _stop(diagnostics, parsed.sources)
+    demand = magic_sets(planned, declared)
+    declared.relations.update(demand.relations)
+    ordered = strata(demand.rules, declared, diagnostics)
     _stop(diagnostics, parsed.sources)
     lowered = lower_program(ordered, declared, program.span, bits, waits=waits)
     return SouffleProgram(
-        lowered.tree, declared, parsed.sources, lowered.transformers, lowered.recomputed, lowered.facts, lowered, bits
+        lowered.tree,
+        declared,
+        parsed.sources,
+        lowered.transformers,
+        lowered.recomputed,
+        lowered.facts,
+        lowered,
+        bits,
+        demand.restricted,
     )
 
 
@@ -89,9 +108,9 @@ def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> list
     """Returns the rules of all clauses, checked, without inline relations."""
     written = [rule for clause in declared.clauses for rule in rules_of(clause)]
     right = [rule for rule in written if check_rule(rule, declared, diagnostics, bits)]
-    inline = {name for name, each in declared.relations.items() if "inline" in each.qualifiers}
+    inline = declared.inline()
     if not inline:
-        return [scoped(rule) for rule in right]
+        return _scoped(right, declared, diagnostics)
     bodies: dict[str, list[Rule]] = {name: [] for name in inline}
     for rule in right:
         if rule.head.name in inline:
@@ -106,7 +125,11 @@ def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> list
         name = min(inlining.kept - done)
         done.add(name)
         made += [each for rule in bodies[name] for each in inlining.inlined(rule)]
-    return [scoped(rule) for rule in made]
+    return _scoped(made, declared, diagnostics)
+
+
+def _scoped(rules: Sequence[Rule], declared: Declared, diagnostics: list[Diagnostic]) -> list[Rule]:
+    return [scoped(each) for rule in rules for each in with_lattices(rule, declared, diagnostics)]
 
 
 def _stop(diagnostics: list[Diagnostic], sources: Sequence[Source]) -> None:

@@ -72,6 +72,7 @@ class Kinds:
         self._parent: dict[object, object] = {}
         self._kind: dict[object, str] = {}
         self._where: dict[object, tree.Node] = {}
+        self._shape: dict[object, tree.Record] = {}
         self._open: list[tree.Record] = []
         self._records: list[tree.Record | tree.Nil] = []
         self._numeric: list[tuple[tree.Functor, tree.Node]] = []
@@ -124,6 +125,17 @@ class Kinds:
         self._parent[a] = b
         if kind is not None:
             self._kind[b] = kind
+        record = self._shape.get(a)
+        if record is not None:
+            self._shaped(b, record, where)
+
+    def _shaped(self, key: object, record: tree.Record, where: tree.Node) -> None:
+        """Makes the fields of a record equal to those of another record that is the same value."""
+        known = self._shape.setdefault(key, record)
+        if known is not record and len(known.arguments) == len(record.arguments):
+            for one, other in zip(known.arguments, record.arguments, strict=True):
+                if not isinstance(one, tree.Unnamed) and not isinstance(other, tree.Unnamed):
+                    self._equal(one, other, where)
 
     def _is(self, argument: tree.Argument, kind: str | None, where: tree.Node | None = None) -> None:
         if kind is None or isinstance(argument, tree.Unnamed):
@@ -185,6 +197,7 @@ class Kinds:
                     self._argument(each)
                 self._open.append(found)
                 self._records.append(found)
+                self._shaped(self._find(self._key(found)), found, found)
             case tree.Nil():
                 self._records.append(found)
             case tree.Branch(name, arguments):
@@ -270,14 +283,15 @@ class Kinds:
                     self._is(each, self._declared.types.kind(field.type))
             open_ = rest
         for record in open_:
-            self._is(record, self._unnamed(record))
+            if not self.is_known(record):
+                self._is(record, self._unnamed(record))
 
-    def _unnamed(self, record: tree.Record) -> str:
+    def _unnamed(self, record: tree.Record, outside: tuple[tree.Record, ...] = ()) -> str:
         """Returns a record type for a record that nothing names: one for each list of kinds."""
-        if any(isinstance(each, tree.Record) and not self.is_known(each) for each in record.arguments):
-            for each in record.arguments:
-                if isinstance(each, tree.Record) and not self.is_known(each):
-                    self._is(each, self._unnamed(each))
+        for each in record.arguments:
+            inside = self._shape.get(self._find(self._key(each)))
+            if inside is not None and inside not in (record, *outside) and not self.is_known(each):
+                self._is(each, self._unnamed(inside, (record, *outside)))
         kinds = [self.of(each) for each in record.arguments]
         name = f"[{', '.join(kinds)}]"
         types = self._declared.types

@@ -10,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tidelog.diagnostics.spans import Span
+from tidelog.library._runtime.equivalence_closure import EquivalenceClosure
 from tidelog.souffle import terms, tree
 from tidelog.souffle.declared import Declared
-from tidelog.souffle.evaluate_stratum import RecomputedStratum
+from tidelog.souffle.evaluate_stratum import ContinuedStratum, RecomputedStratum
 from tidelog.souffle.evaluate_terms import Shapes
+from tidelog.souffle.lattices import bounds_of
 from tidelog.souffle.lower import RuleLowering
 from tidelog.souffle.lower_terms import Names, TermLowering, again
 from tidelog.souffle.strata import Stratum
 from tidelog.souffle.type_table import PRIMITIVES, TypeTable
 from tidelog.syntax import ast
-from tidelog.values.structs import Shape
+from tidelog.values.structs import Shape, classes
 
 _LIBRARY = "souffle_functors"
 _ALWAYS = ".always"
@@ -29,8 +31,9 @@ LOADED = ".loaded"
 @dataclass(frozen=True, slots=True)
 class Lowered:
     tree: ast.Program
-    transformers: Mapping[str, RecomputedStratum]
+    transformers: Mapping[str, RecomputedStratum | EquivalenceClosure]
     recomputed: Mapping[str, str]
+    heads: Mapping[str, str]
     facts: Mapping[str, str]
     shapes: Shapes
     order: tuple[str, ...]
@@ -68,10 +71,11 @@ class _Lowering:
         }
         self._rules = RuleLowering(TermLowering(self._names), self._columns)
         self._shapes = _shapes(declared.types, self._names, self._fields)
-        self._transformers: dict[str, RecomputedStratum] = {}
+        self._transformers: dict[str, RecomputedStratum | EquivalenceClosure] = {}
         self._recomputed: dict[str, str] = {}
+        self._heads = {name: f"{name}.pairs" for each in ordered if each.is_closure for name in each.relations}
         self._facts: dict[str, str] = {}
-        self._counting = [each for each in ordered if each.why == "autoinc"]
+        self._counting = [each for each in ordered if each.counts]
 
     def run(self) -> Lowered:
         items = self._rules.items
@@ -80,17 +84,20 @@ class _Lowering:
         self._functors(items)
         derived = {rule.head for stratum in self._strata for rule in stratum.rules}
         special = {name for stratum in self._strata if stratum.why for name in stratum.relations}
+        is_recomputed = any(each.why and not each.is_closure for each in self._strata)
         for name, relation in self._declared.relations.items():
-            if "inline" in relation.qualifiers and name not in derived:
+            if name in self._declared.inline() and name not in derived:
                 continue
             self._relation(name, relation, name in derived or name in special)
         if self._waits:
             self._rules.relation(LOADED, (), "input", self._span)
-        if special:
+        if is_recomputed:
             self._rules.relation(_ALWAYS, (), "", self._span)
             self._rules.rule(self._fact(terms.Planned(_ALWAYS, (), (), self._span)))
         for stratum in self._strata:
-            if stratum.why:
+            if stratum.is_closure:
+                self._close(stratum)
+            elif stratum.why:
                 self._recompute(stratum)
             else:
                 for rule in stratum.rules:
@@ -101,6 +108,7 @@ class _Lowering:
             whole,
             self._transformers,
             self._recomputed,
+            self._heads,
             self._facts,
             self._shapes,
             order,
@@ -130,8 +138,10 @@ class _Lowering:
             facts = f"{name}.facts"
             self._rules.relation(facts, columns, "input", relation.span)
             self._facts[name] = facts
-            if name not in {each for stratum in self._strata if stratum.why for each in stratum.relations}:
-                self._rules.copy(name, facts, [kind for _, kind in columns], relation.span)
+            if name in self._heads or name not in {
+                each for stratum in self._strata if stratum.why for each in stratum.relations
+            }:
+                self._rules.copy(self._heads.get(name, name), facts, [kind for _, kind in columns], relation.span)
 
     def _types(self, items: list[ast.Item]) -> None:
         for kind, name in self._names.types.items():
@@ -168,6 +178,21 @@ class _Lowering:
             result = self._names.type(kinds[functor.result], again(span))
             items.append(ast.FunctionDeclaration(ast.Name(name, span=span), parameters, result, None, span=span))
 
+    # Equivalence relations
+
+    def _close(self, stratum: Stratum) -> None:
+        """Derives the pairs of an equivalence relation like any rows, and applies the closure to them."""
+        (name,) = stratum.relations
+        relation, pairs = self._declared.relations[name], self._heads[name]
+        self._rules.relation(pairs, self._columns[name], "", relation.span)
+        for rule in stratum.rules:
+            self._rules.rule(self._fact(replace(rule, head=pairs)))
+        columns = tuple(each.name for each in relation.attributes)
+        (row_class,) = classes(Shape(name, ((name, columns),), False))
+        called = f"{name}.classes"
+        self._transformers[called] = EquivalenceClosure(row_class)
+        self._apply(called, (pairs,), (name,))
+
     # Recomputed strata
 
     def _recompute(self, stratum: Stratum) -> None:
@@ -185,7 +210,8 @@ class _Lowering:
         read.add(_ALWAYS)
         inputs, outputs = tuple(sorted(read)), tuple(sorted(own))
         relations = {name: self._declared.relations[name] for name in outputs}
-        transformer = RecomputedStratum(
+        continues = any(each.dependencies for each in relations.values()) or stratum.counts
+        transformer = (ContinuedStratum if continues else RecomputedStratum)(
             inputs,
             outputs,
             tuple(rules),
@@ -209,6 +235,7 @@ class _Lowering:
             self._counting.index(stratum) if stratum in self._counting else 0,
             max(1, len(self._counting)),
             self._symbols() if stratum.why == "choice-domain" else (),
+            {name: bounds for name in outputs if (bounds := bounds_of(name, self._declared))},
         )
         called = f"{outputs[0]}.recompute"
         self._transformers[called] = transformer

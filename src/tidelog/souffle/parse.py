@@ -110,13 +110,15 @@ def _items(cursor: Cursor, *, inside: bool) -> list[tree.Item]:
         if inside or cursor.finished():
             return []
         cursor.unexpected("a clause or a directive")
-    meant = None
     if token.text == "." and cursor.peek().kind in (Kind.WORD, Kind.KEYWORD):
         from tidelog.diagnostics.suggest import suggest
 
-        guess = suggest(f".{cursor.peek().text}", sorted(DIRECTIVES))
+        name = f".{cursor.peek().text}"
+        guess = suggest(name, sorted(DIRECTIVES))
+        span = cursor.between(token.span, cursor.peek().span)
         meant = f"did you mean `{guess}`?" if guess else None
-    cursor.unexpected("a clause or a directive", meant)
+        cursor.fail(Code.UNEXPECTED_TOKEN, f"`{name}` is no directive", span, "a clause or a directive is expected", meant)
+    cursor.unexpected("a clause or a directive")
 
 
 def skip_annotations(cursor: Cursor) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import ProgramError
@@ -12,6 +13,7 @@ from tidelog.souffle import terms, tree
 from tidelog.souffle.check_rule import check_body, check_rule
 from tidelog.souffle.front_end import SouffleProgram
 from tidelog.souffle.kinds import Kinds
+from tidelog.souffle.lattices import with_lattices
 from tidelog.souffle.lower import RuleLowering
 from tidelog.souffle.lower_terms import TermLowering
 from tidelog.souffle.normal_form import Rule, conjunctions, rules_of
@@ -44,15 +46,17 @@ class AddedRules:
             for rule in rules_of(item):
                 if not check_rule(rule, declared, diagnostics, bits):
                     continue
-                found = plan_rule(scoped(rule), Kinds(scoped(rule), declared, diagnostics), bits, diagnostics)
-                if found is not None:
-                    planned.append(found)
-                    diagnostics += self._refused(found)
+                for each in with_lattices(rule, declared, diagnostics):
+                    found = plan_rule(scoped(each), Kinds(scoped(each), declared, diagnostics), bits, diagnostics)
+                    if found is not None:
+                        planned.append(found)
+                        diagnostics += self._refused(found)
         if diagnostics:
             raise ProgramError(in_order(diagnostics, (source,)))
         lowering = RuleLowering(TermLowering(self.program.lowered.names), self.program.lowered.columns)
+        heads = self.program.lowered.heads
         for each in planned:
-            lowering.rule(each)
+            lowering.rule(replace(each, head=heads.get(each.head, each.head)))
         return ast.Program(tuple(lowering.items), span=Span(source, 0, len(source.text)))
 
     def query(self, source: Source) -> ParsedQuery:
@@ -70,6 +74,8 @@ class AddedRules:
         if check_body(found[0], declared, diagnostics, bits):
             rule = Rule(tree.Atom("", (), span=whole), found[0], whole)
             planned = plan_rule(rule, Kinds(rule, declared, diagnostics), bits, diagnostics, _HIDDEN)
+        if planned is not None:
+            diagnostics += self._restricted(planned.steps, Code.BAD_QUERY)
         if diagnostics or planned is None:
             raise ProgramError(in_order(diagnostics, (source,)))
         lowering = RuleLowering(TermLowering(self.program.lowered.names), self.program.lowered.columns)
@@ -77,8 +83,23 @@ class AddedRules:
 
     def _refused(self, rule: terms.Planned) -> list[Diagnostic]:
         why = self.program.recomputed.get(rule.head) or ("subsumption" if rule.better is not None else "")
-        inline = "inline" in self.program.declared.relations[rule.head].qualifiers
-        if not why and not inline:
-            return []
-        message = f"clauses of `{rule.head}` cannot change while the program runs: {why or 'inline'}"
-        return [diagnostic(Code.NOT_A_RULE_CHANGE, message, rule.span, "of a relation that is recomputed as a whole")]
+        inline = rule.head in self.program.declared.inline()
+        if why or inline:
+            message = f"clauses of `{rule.head}` cannot change while the program runs: {why or 'inline'}"
+            label = "of a relation that is recomputed as a whole" if why else "its bodies are inside other clauses"
+            return [diagnostic(Code.NOT_A_RULE_CHANGE, message, rule.span, label)]
+        return self._restricted([terms.Scan(rule.head, (), rule.span), *rule.steps], Code.NOT_A_RULE_CHANGE)
+
+    def _restricted(self, steps: Sequence[terms.Step], code: Code) -> list[Diagnostic]:
+        """Refuses relations that have only the rows that outputs ask for."""
+        found = {name: step.span for step in steps for name in terms.reads(step) & self.program.restricted}
+        return [
+            diagnostic(
+                code,
+                f"`{name}` has only the rows that outputs ask for: the program wants magic sets",
+                span,
+                "some rows may be missing",
+                help=f"`no_magic` behind the declaration of `{name}` derives all of its rows",
+            )
+            for name, span in found.items()
+        ]

@@ -14,6 +14,7 @@ from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.souffle import terms
 from tidelog.souffle.declared import Declared
+from tidelog.souffle.lattices import bounds_of
 from tidelog.strong_components import strong_components
 
 
@@ -24,6 +25,20 @@ class Stratum:
     relations: tuple[str, ...]
     rules: tuple[terms.Planned, ...]
     why: str = ""
+
+    @property
+    def is_closure(self) -> bool:
+        """True if the stratum is an equivalence relation over pairs that come from elsewhere."""
+        return self.why == "eqrel" and not any(
+            rule.better is not None
+            or any(set(self.relations) & terms.reads(step) or _aggregates_by_functor(step) for step in rule.steps)
+            for rule in self.rules
+        ) and len(self.relations) == 1 and not self.counts
+
+    @property
+    def counts(self) -> bool:
+        """True if a rule has a counter."""
+        return any(map(terms.counts, self.rules))
 
 
 def strata(rules: Sequence[terms.Planned], declared: Declared, diagnostics: list[Diagnostic]) -> tuple[Stratum, ...]:
@@ -51,7 +66,7 @@ def strata(rules: Sequence[terms.Planned], declared: Declared, diagnostics: list
             )
     for rule in rules:
         recursive = any(place[name] == place[rule.head] for step in rule.steps for name in terms.reads(step))
-        if recursive and any(isinstance(each, terms.Count) and not each.rounds for each in _terms(rule)):
+        if recursive and terms.counts(rule):
             message = f"a counter stands in a recursive clause of `{rule.head}`"
             diagnostics.append(diagnostic(Code.WRONG_OPERAND, message, rule.span, "would count without end"))
     by_head: dict[str, list[terms.Planned]] = {}
@@ -87,6 +102,8 @@ def _why(
         relation = declared.relations[name]
         if relation.dependencies:
             return "choice-domain"
+        if bounds_of(name, declared):
+            return "a lattice"
         if "eqrel" in relation.qualifiers:
             return "eqrel"
         if recursive and declared.given("limitsize", name):
@@ -94,9 +111,9 @@ def _why(
     if any(rule.better is not None for rule in rules):
         return "subsumption"
     for rule in rules:
-        if any(isinstance(each, terms.Count) for each in _terms(rule)):
+        if any(isinstance(each, terms.Count) for each in terms.all_terms(rule)):
             return "autoinc"
-        if any(step.function.startswith("@@") for step in rule.steps if isinstance(step, terms.Fold)):
+        if any(map(_aggregates_by_functor, rule.steps)):
             return "a functor as an aggregate"
         asks = any(isinstance(step, terms.Fold) and step.free is None for step in rule.steps)
         if asks and any(name in own for step in rule.steps for name in terms.reads(step)):
@@ -104,27 +121,5 @@ def _why(
     return ""
 
 
-def _terms(rule: terms.Planned) -> Iterable[terms.Term]:
-    waiting: list[terms.Term] = [*rule.terms]
-    steps = [*rule.steps]
-    while steps:
-        step = steps.pop()
-        match step:
-            case terms.Bind(_, value):
-                waiting.append(value)
-            case terms.Test(_, left, right):
-                waiting += [left, right]
-            case terms.Absent(_, wanted):
-                waiting += [each for each in wanted if each is not None]
-            case terms.Each(_, bounds):
-                waiting += bounds
-            case terms.Fold():
-                steps += step.steps
-                waiting += [] if step.target is None else [step.target]
-            case _:
-                pass
-    while waiting:
-        term = waiting.pop()
-        yield term
-        if isinstance(term, terms.Op | terms.Make):
-            waiting += term.arguments
+def _aggregates_by_functor(step: terms.Step) -> bool:
+    return isinstance(step, terms.Fold) and step.function.startswith("@@")

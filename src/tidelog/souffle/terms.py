@@ -155,6 +155,38 @@ def variables(term: Term | None) -> set[str]:
             return set()
 
 
+def all_terms(rule: Planned) -> Iterable[Term]:
+    """Yields the terms of a rule, and all terms inside them."""
+    waiting: list[Term] = [*rule.terms]
+    steps = [*rule.steps]
+    while steps:
+        step = steps.pop()
+        match step:
+            case Bind(_, value):
+                waiting.append(value)
+            case Test(_, left, right):
+                waiting += [left, right]
+            case Absent(_, wanted):
+                waiting += [each for each in wanted if each is not None]
+            case Each(_, bounds):
+                waiting += bounds
+            case Fold():
+                steps += step.steps
+                waiting += [] if step.target is None else [step.target]
+            case _:
+                pass
+    while waiting:
+        term = waiting.pop()
+        yield term
+        if isinstance(term, Op | Make):
+            waiting += term.arguments
+
+
+def counts(rule: Planned) -> bool:
+    """True for a rule with a counter."""
+    return any(isinstance(each, Count) and not each.rounds for each in all_terms(rule))
+
+
 def reads(step: Step) -> set[str]:
     """Returns the relations that a step looks at."""
     match step:
@@ -164,6 +196,29 @@ def reads(step: Step) -> set[str]:
             return {name for each in step.steps for name in reads(each)}
         case _:
             return set()
+
+
+def used_by(steps: Iterable[Step]) -> set[str]:
+    """Returns the variables that steps mention."""
+    found: set[str] = set()
+    for step in steps:
+        match step:
+            case Scan(_, columns) | Absent(_, columns):
+                found |= {name for each in columns for name in variables(each)}
+            case Bind(variable, value):
+                found |= {variable.name} | variables(value)
+            case Test(_, left, right):
+                found |= variables(left) | variables(right)
+            case Unpack(value, _, parts):
+                found |= {value.name} | {each.name for each in parts if each is not None}
+            case Each(variable, bounds):
+                found |= {variable.name} | {name for each in bounds for name in variables(each)}
+            case Fold():
+                found |= {step.variable.name} | {each.name for each in step.keys} | used_by(step.steps)
+                found |= variables(step.target) | variables(step.first)
+            case _:
+                pass
+    return found
 
 
 def bound_by(steps: Iterable[Step]) -> list[Var]:

@@ -37,6 +37,8 @@ _HABITS: tuple[tuple[int, tuple[str, ...], str, str], ...] = (
     (-1, ("/", "="), "", _SET),
     (-1, ("++",), "an expression", "`x = x + 1` adds 1"),
     (0, ("'",), "an expression", 'text stands between double quotes: `"a"`'),
+    (-1, ("*", "*"), "an expression", "there is no operator for powers; `x * x` is a square"),
+    (-1, (".", "."), "the name of a column", "`_` stands for a column, and `A(.x = x)` leaves out all others"),
     (0, ("%",), "a declaration", _COMMENT),
     (0, ("/",), "a declaration", _COMMENT),
     (0, ("-", "-"), "", _COMMENT),
@@ -99,6 +101,14 @@ _SQL_WORDS = {
     "join": "literals with a variable in common are joined: `A(x, y), B(y, z)`",
     "on": "literals with a variable in common are joined: `A(x, y), B(y, z)`",
     "union": "several rules for one relation are its union",
+    "by": "the key of an aggregate stands in parentheses: `var n = count() by (shop)`, and `by ()` is for all rows",
+    "mod": "`x % y` is a remainder",
+    "if": "`if (x > 1) { 1 } else { 2 }` is one of two values",
+    "when": "`if (x > 1) { 1 } else { 2 }` is one of two values",
+    "over": "there are no windows; `var last = max((at, item)) by (shop)` finds the last item of each shop",
+    "except": "`not B(x)` leaves out what is in `B`",
+    "intersect": "literals with a variable in common are joined: `A(x), B(x)`",
+    "as": "`var total = sum(price) by (shop)` names a value",
 }
 # Words that begin a statement of SQL.
 _STATEMENTS = {
@@ -116,6 +126,10 @@ _SIZED_TYPES = {
     **dict.fromkeys(("decimal", "numeric", "number"), "digits, and those behind the point: `decimal<10, 2>`"),
     **dict.fromkeys(("int", "integer", "bigint", "float"), "the type has no size: `s64`, `double`"),
     **dict.fromkeys(("timestamp", "datetime"), "the type has no size: `timestamp` has microseconds"),
+}
+# Types with parameters, as other languages spell them.
+_GENERIC_TYPES = {
+    **dict.fromkeys(("Decimal", "Numeric", "DECIMAL", "NUMERIC"), "decimal<10, 2>"),
 }
 _AGGREGATES = frozenset(("count", "sum", "min", "max", "avg", "mean", "total", "average"))
 # Keywords behind which a value or a name follows.
@@ -177,7 +191,24 @@ def _of_sql(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
         return _STATEMENTS[before.text.casefold()]
     if wanted.startswith("`,` or `.`") and word in _SQL_WORDS:
         return _SQL_WORDS[word]
+    if before is not None and token.text.startswith(("'", '"')) and wanted.startswith("`,` or"):
+        if before.text.casefold() == "interval":
+            return 'a span of time is `duration"P1DT2H30M"`'
+        if token.text == "'":
+            return 'text stands between double quotes: `"a"`, `date"2024-01-31"`'
+    if before is not None and wanted.startswith("`multiset` or `stream`") and before.text in ("input", "output"):
+        return f"`{before.text} relation {token.text}(x: s64)` declares a relation"
+    if before is not None and wanted.startswith("a type") and tokens[max(index - 2, 0)].text in _GENERIC_TYPES:
+        return f"`{_GENERIC_TYPES[tokens[index - 2].text]}`"
     if before is not None and wanted.startswith("`,` or `)`"):
+        if before.text.casefold() == "distinct":
+            return "of a group, `var n = x.group_by(shop).count_distinct()` counts different values"
+        if before.text == "f" and before.end == token.start:
+            return '`"${x}"` is a text with a value in it'
+        if word == "primary":
+            return "a key stands behind the columns: `input relation T(id: u32) primary key (row) row.id`"
+        if word in ("not", "null", "default", "unique", "references"):
+            return "a column has a value in every row, unless its type is an `Option`"
         if token.text == "?" and before.end == token.start:
             return f"a value that may be missing has the type `Option<{before.text}>`"
         if token.text == "(" and before.text.casefold() in _SIZED_TYPES:

@@ -63,7 +63,7 @@ def test_a_sum_of_integers_has_the_type_that_its_place_wants() -> None:
     assert literal.values[0].type == U128
 
 
-@pytest.mark.parametrize("call", ["min(a)", "max(f)", "min(e)"])
+@pytest.mark.parametrize("call", ["min(a)", "max(f)", "max(e)"])
 def test_the_least_value_alone_is_that_of_a_group(call: str) -> None:
     rule = f"Out(a) :- Num(a, _, _, _, e, f, _, _), var x = {call} by (a)."
     program = ok(f"{DECLARED} output relation Out(a: u32)\n{rule}")

@@ -33,12 +33,14 @@ from tidelog.types import (
     U32,
     BigIntType,
     BitType,
+    DateType,
     DecimalType,
     DurationType,
     FloatType,
     IntegerType,
     SignedType,
     StringType,
+    TimestampType,
     Type,
 )
 
@@ -107,6 +109,8 @@ def cast(at: Inference, node: ast.Cast, wanted: Draft | None, reasons: Reasons) 
         defer_cast(at, node, operand, target)
     elif target is not BROKEN and current(operand) is not BROKEN:
         help = conversion(node.operand, operand, target)
+        if help is None and isinstance(target, DateType | TimestampType | DurationType):
+            help = _parsed(node.operand, operand, target)
         _wrong_cast(at, node, operand, target, "only numbers are cast", help)
     return target
 
@@ -159,8 +163,18 @@ def _check_cast(at: Inference, node: ast.Cast, found: Draft, target: Type) -> No
         case StringType(), BitType() | SignedType():
             help = f"`parse_dec_u64({show_expression(node.operand)})` reads a number"
             _wrong_cast(at, node, found, target, "only numbers are cast", help)
+        case StringType(), DecimalType():
+            _wrong_cast(at, node, found, target, "only numbers are cast", _parsed(node.operand, found, target))
         case _:
             _wrong_cast(at, node, found, target, "only numbers are cast")
+
+
+def _parsed(operand: ast.Expression, found: Draft, target: Type) -> str | None:
+    """Returns a help that reads a date, a time or a decimal from text."""
+    if not isinstance(current(found), StringType):
+        return None
+    word = "decimal" if isinstance(target, DecimalType) else str(target)
+    return f"`parse_{word}({show_expression(operand)})` reads one; it is an `Option`"
 
 
 def _wrong_cast(

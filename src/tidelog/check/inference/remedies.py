@@ -8,7 +8,8 @@ Only what cannot be wrong is said: a conversion that the language has, from the 
 
 from __future__ import annotations
 
-from tidelog.check.inference.drafts import FUNCTION, Draft, Kind, Shape, Unknown, could_be, current, shape
+from tidelog.check.inference.drafts import FUNCTION, Draft, Kind, Shape, Unknown, could_be, current, describe, shape
+from tidelog.iso_texts import value_of_text
 from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
 from tidelog.types import (
@@ -33,14 +34,41 @@ _INTERN = "internment::Intern"
 def conversion(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
     """Returns a help for a value that is `found` where `wanted` is wanted."""
     found, wanted = current(found), current(wanted)
+    if isinstance(found, Unknown) and found.kind is not Kind.ANY and (number := _some_number(node, wanted)) is not None:
+        return f"`{number}`"
     if isinstance(found, Unknown) or isinstance(wanted, Unknown):
         return None
+    if isinstance(node, ast.String) and (literal := _literal(node, wanted)) is not None:
+        return f"`{literal}`"
+    if _is_none(node) and shape(wanted) is None:
+        return f"a value of type {describe(wanted)} is never missing; a column that may miss it is an `Option`"
     if found == UNIT and isinstance(node, ast.Block) and node.ends_open and node.expressions:
         return f"without the last `;` the block gives the value of `{show_expression(node.expressions[-1])}`"
     if found == UNIT and isinstance(node, ast.Conditional) and node.otherwise is None:
         return "`else` gives the value otherwise"
     meant = _cast(node, found, wanted) or _wrapped(node, found, wanted) or _opened(node, found, wanted)
     return f"`{meant}`" if meant is not None and len(meant) <= 80 else None
+
+
+def _literal(node: ast.String, wanted: Draft) -> str | None:
+    """Returns a text as a literal of another type, if it is written as one."""
+    match wanted:
+        case DateType() | TimestampType() | DurationType():
+            return None if value_of_text(node.value, wanted) is None else f"{wanted}{show_expression(node)}"
+        case BitType() | SignedType() | BigIntType() if node.value.isascii() and node.value.isdecimal():
+            return node.value
+        case _:
+            return None
+
+
+def _some_number(node: ast.Expression, wanted: Draft) -> str | None:
+    """Returns a number as a value of the `Option` that is wanted."""
+    whole = shape(wanted)
+    return f"Some{{{show_expression(node)}}}" if whole is not None and whole.head == _OPTION else None
+
+
+def _is_none(node: ast.Expression) -> bool:
+    return show_expression(node) in ("None", "None{}")
 
 
 def ordered_option(node: ast.Binary, left: Draft, right: Draft) -> str | None:
@@ -102,6 +130,8 @@ def _opened(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
     whole = shape(found)
     if whole is None:
         return None
+    if isinstance(node, ast.VariableDeclaration):
+        return "leave the type out, or write the one that was found"
     text = show_expression(node)
     if whole.head is FUNCTION and len(whole.parts) == 1 and _is(whole.parts[0], wanted):
         return f"{text}()" if isinstance(node, ast.Variable | ast.FunctionName) else None

@@ -338,7 +338,8 @@ class Inference:
             if not fits(Decimal(value), type_):
                 label = f"{type_.precision} digits, {type_.scale} of them behind the point"
                 message = f"`{cut(value)}` does not fit into `{type_}`"
-                self.report(Code.LITERAL_OUT_OF_RANGE, message, literal.node.span, label)
+                places = f"`{type_}` has {type_.scale} digits behind the point"
+                self.report(Code.LITERAL_OUT_OF_RANGE, message, literal.node.span, label, help=places)
         elif isinstance(type_, IntegerType) and isinstance(value, int) and not holds(type_, value, value):
             low, high = integer_range(type_)
             label = f"`{type_}` holds {cut(low)} to {cut(high)}"

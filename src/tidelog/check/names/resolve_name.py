@@ -66,6 +66,22 @@ _FOREIGN_FUNCTIONS = {
     **dict.fromkeys(("substring",), "`substr(s, start, end)`"),
     **dict.fromkeys(("isnull", "is_null"), "`is_none(x)` is true for an `Option` without a value"),
     **dict.fromkeys(("strlen",), "`len(s)`"),
+    **dict.fromkeys(("cast", "convert"), "`x as double` is the number as another type"),
+    **dict.fromkeys(("int", "integer", "parse_int", "atoi"), "`x as s64` casts a number, `parse_dec_i64(s)` reads one"),
+    **dict.fromkeys(("str", "text"), '`to_string(x)`, or `"${x}"` inside a text'),
+    **dict.fromkeys(
+        ("now", "today", "current_date", "current_timestamp", "sysdate", "getdate"),
+        "the time is no fact: `input relation Now(at: timestamp)` lets a transaction say what it is",
+    ),
+    **dict.fromkeys(
+        ("strptime", "to_datetime", "date_parse", "strftime", "date_format"),
+        "`parse_timestamp(s)` reads the ISO form, `to_string(x)` writes it",
+    ),
+    **dict.fromkeys(
+        ("date_trunc", "floor_date"), "`truncate_to_hour(x)`, `truncate_to_day(x)` and `truncate_to_month(x)`"
+    ),
+    **dict.fromkeys(("datediff", "timestampdiff"), "`a - b` of two dates or timestamps is a `duration`"),
+    **dict.fromkeys(("date_add", "dateadd"), '`d + duration"P1D"` is another day'),
     **dict.fromkeys(("to_number",), "`parse_dec_i64(s)` reads a number; `import souffle_lib` has `to_number`"),
 }
 

@@ -19,6 +19,8 @@ def did_you_mean(name: str, bound: Iterable[str]) -> str | None:
     """Returns a bound variable with nearly the same name. Short names are all alike: nothing is said about them."""
     if name == "null":
         return "an `Option` without a value is `None`; `is_none(x)` and `is_some(x)` tell"
+    if name == "distinct":
+        return "a relation has each of its rows once, whatever the rules derive"
     guess = suggest(name, bound) if len(name) > 2 else None
     return f"did you mean `{guess}`?" if guess else None
 

@@ -17,7 +17,7 @@ from tidelog.check import program, typed
 from tidelog.check.functions.elaborate import Elaborator
 from tidelog.check.functions.free_variables import name_of, pattern_variables
 from tidelog.check.inference import Local
-from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, current, describe, is_number, shape
+from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, current, describe, is_number, named, shape
 from tidelog.check.rule.groups import GROUP, find_groups
 from tidelog.check.rule.state import RuleState
 from tidelog.diagnostics.codes import Code
@@ -43,6 +43,7 @@ from tidelog.types import (
 
 OPTION = "ddlog_std::Option"
 SOME = "ddlog_std::Some"
+NONE = "ddlog_std::None"
 
 COUNT, SUM, AVG, MIN, MAX = "count", "sum", "avg", "min", "max"
 FUNCTIONS = (SUM, COUNT, AVG, MIN, MAX)
@@ -138,7 +139,8 @@ def _one(state: RuleState, call: ast.Expression, target: ast.Expression) -> _Ask
     if count > 1 or (count == 0 and function != COUNT):
         wanted = "at most one value" if function == COUNT else "one value"
         message = f"`{function}` over rows takes {wanted}, {count} given"
-        state.at.report(Code.BAD_ROW_AGGREGATE, message, call.span, f"expected {wanted}")
+        help = None if count else f"`{function}(price) by (…)`; `count() by (…)` counts rows"
+        state.at.report(Code.BAD_ROW_AGGREGATE, message, call.span, f"expected {wanted}", help=help)
         return None
     argument = call.arguments[0] if call.arguments else None
     if argument is not None and (groups := find_groups(argument)):
@@ -196,7 +198,7 @@ def _result(state: RuleState, asked: _Asked, argument: ast.Expression, given: Dr
             return False
         inner = current(_inside(given))
         if asked.function in _ENDS:
-            return at.solver.unify(result, inner)
+            return at.solver.unify(result, given)
         if not _require_number(state, asked, argument, given):
             at.solver.unify(result, BROKEN)
             return True
@@ -238,7 +240,7 @@ def _average(state: RuleState, asked: _Asked, argument: ast.Expression, given: D
                 found = DURATION
             case _:
                 found = DOUBLE
-        at.agree(argument, found, result)
+        at.agree(argument, found if _inside(given) is given else named(OPTION, found), result)
         return True
 
     at.defer(attempt, lambda: [given], _no, lambda: at.solver.unify(result, DOUBLE))
@@ -325,7 +327,8 @@ def _bind(state: RuleState, asked: _Asked) -> None:
     draft = asked.draft
     if asked.annotation is not None:
         wanted = state.at.resolve(asked.annotation)
-        shown = asked.target if asked.argument is None else asked.argument
+        is_number = asked.argument is not None and asked.function in (SUM, COUNT)
+        shown = asked.argument if is_number and asked.argument is not None else asked.target
         why = (asked.annotation.span, "because of this annotation")
         draft = wanted if state.at.agree(shown, draft, wanted, why) is not BROKEN else BROKEN
     if not state.already_bound(name, span):
@@ -355,20 +358,16 @@ def _grouped(make: Elaborator, whole: _Literal, group: Local) -> list[program.Li
     span, keys = whole.node.span, _keys(make, whole)
     argument = whole.asked[0].argument
     assert argument is not None
-    value, before = make.expression(argument), list[program.Literal]()
-    inside = inside_option(value.type)
-    if inside is not None:
-        found = make.fresh(inside, value.span)
-        pattern = typed.BindPattern(found.name, type=inside, span=value.span)
-        before.append(program.Destructure(some_of(pattern, value.type), value, span))
-        value = found
+    value = make.expression(argument)
+    if inside_option(value.type) is not None and any(each.function == MIN for each in whole.asked):
+        return [_typed(make, whole)]  # `None` is the least value of a group, but not of rows
     key: typed.Expression
     if len(keys) == 1:
         key = keys[0]
     else:
         key = typed.MakeTuple(keys, type=TupleType(tuple(each.type for each in keys)), span=span)
     type_ = NamedType(GROUP, (key.type, value.type))
-    made: list[program.Literal] = [*before, program.GroupBy(group.unique, type_, value, key, keys, span)]
+    made: list[program.Literal] = [program.GroupBy(group.unique, type_, value, key, keys, span)]
     for each in whole.asked:
         assert each.local is not None
         read = typed.Var(group.unique, type=type_, span=span)

@@ -122,6 +122,8 @@ def is_checked(node: Expression) -> bool:
     """True for arithmetic whose result may be no value of its type: that of dates, times and decimals."""
     if isinstance(node, n.Cast):
         return DecimalType in (type(node.type), type(node.operand.type)) and not isinstance(node.type, FloatType)
+    if isinstance(node, n.Units) and node.is_bounded:
+        return False
     return isinstance(node, n.Binary | n.Units) and isinstance(node.type, ScaledType)
 
 

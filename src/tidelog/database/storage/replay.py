@@ -20,6 +20,7 @@ from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.interface import NewRules, Operation
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.storage_errors import damaged
+from tidelog.library._runtime.extern import ContinuedTransformer
 from tidelog.rules.ir import Kind, RuleProgram
 from tidelog.rules.rule_changes.rule_set import RuleSet
 from tidelog.rules.schema.storable import know_functions
@@ -106,4 +107,9 @@ def _readable(directory: Path, epoch: int) -> Iterator[None]:
 
 def _depends_on_history(program: RuleProgram) -> bool:
     """True if the state depends on which facts were committed in the same epoch."""
-    return any(relation.kind is Kind.STREAM for relation in program.relations.values()) or bool(program.feeds)
+    is_continued = any(
+        rule.transform is not None and isinstance(rule.transform.transformer, ContinuedTransformer)
+        for rule in program.rules
+    )
+    streams = any(relation.kind is Kind.STREAM for relation in program.relations.values())
+    return is_continued or streams or bool(program.feeds)

@@ -34,7 +34,7 @@ from tidelog.engine.local.queries.queries import LocalQueries
 from tidelog.engine.local.reads import LocalReads
 from tidelog.engine.local.runtime import Runtime
 from tidelog.engine.local.storage.catalog import Catalog
-from tidelog.engine.local.storage.inserted_rows import InsertedRows
+from tidelog.engine.local.storage.changed_rows import ChangedRows
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Tables
 from tidelog.engine.local.strata.aggregates.stratum import AggregateStratum
@@ -104,7 +104,7 @@ class LocalEngine:
         self._requested = Maintenance(strategy, switch, threads)
         self._thread_pool = self._catalog.thread_pool = ThreadPool(self._requested.threads or processors())
         self._switch = Switch(self._requested.switch, clock)
-        self._inserted_rows: WeakSet[InsertedRows] = WeakSet()
+        self._changed_rows: WeakSet[ChangedRows] = WeakSet()
         self.marks: Marks = {}
         names = list(program.relations)
         numbers = dict(zip(names, self._catalog.add([len(each.columns) for each in program.relations.values()])))
@@ -538,7 +538,7 @@ class LocalEngine:
         with self._cancellation.running():
             self._watch.begin(self.spent)
             runtime.state_tables.begin()
-            self._copy_inserted_rows()
+            self._copy_changed_rows()
             try:
                 reports = maintain(
                     (stratum.begin() for stratum in strata),
@@ -612,12 +612,12 @@ class LocalEngine:
         for table in self._runtime.tables.values():
             table.drop()
 
-    def _copy_inserted_rows(self) -> None:
+    def _copy_changed_rows(self) -> None:
         """Copies the rows of earlier changes that a caller still holds, before an epoch changes them."""
-        if self._inserted_rows:
-            for inserted_rows in self._inserted_rows:
-                inserted_rows.words()
-            self._inserted_rows.clear()
+        if self._changed_rows:
+            for rows in self._changed_rows:
+                rows.words()
+            self._changed_rows.clear()
 
     def _changes(self) -> dict[str, LocalChanges]:
         """Returns the inserted and deleted rows of output relations, in the program's order."""
@@ -635,7 +635,8 @@ class LocalEngine:
             if found is not None:
                 changes[relation.name] = found
         for each in changes.values():
-            self._inserted_rows.add(each.inserted_rows)
+            self._changed_rows.add(each.inserted_rows)
+            self._changed_rows.add(each.deleted_rows)
             self._runtime.reclaim.hold(each)
         return changes
 

@@ -19,13 +19,14 @@ An extern function that Python or another module has already, under any name, is
 An error names the Python function that failed, so a function that can fail, or calls one of the program, has its own.
 
 A transformer is marked in the same way. It takes relations (any iterables of rows) and functions in the order of its
-inputs, and returns a tuple with a set of rows for each output.
+inputs, and returns a tuple with a set of rows for each output. One whose result depends on its last result is a
+`ContinuedTransformer`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar, overload, runtime_checkable
 
 from tidelog.check.program import TypeDefinition
 from tidelog.types import Type
@@ -53,6 +54,14 @@ def extern(function: Function | None = None, *, needs_types: bool = False) -> Fu
         return function
 
     return mark if function is None else mark(function)
+
+
+@runtime_checkable
+class ContinuedTransformer(Protocol):
+    """A transformer that is also given the rows of its outputs at the last commit, and may keep them."""
+
+    def continued(self, before: Sequence[Sequence[tuple[Any, ...]]], given: Sequence[Any]) -> Sequence[Any]:
+        """Returns the rows of each output, from those of the last commit, as tuples, and the rows of each input."""
 
 
 def is_marked(value: object) -> bool:

@@ -26,12 +26,15 @@ from typing import Any, Final, NamedTuple
 
 from tidelog.check import typed
 from tidelog.diagnostics.spans import Span
+from tidelog.rules.analysis.scaled_sums import NotScaledSumError, is_scaled_sum, is_widened, scaled_sum
+from tidelog.scaled_values import to_units
 from tidelog.types import (
     STRING,
     BigIntType,
     BitType,
     DecimalType,
     FloatType,
+    ScaledType,
     SignedType,
     TupleType,
     Type,
@@ -57,7 +60,8 @@ class NotMonotoneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """`cost + addends`, of a type with an end: an integer of fixed width, or a float. `expression` is the whole sum."""
+    """`cost + addends`, of a type with an end: an integer of fixed width, a float, or a date, time or decimal, of which
+    the addends are integers of its unit. `expression` is the whole sum."""
 
     cost: typed.Var
     addends: tuple[typed.Expression, ...]
@@ -193,6 +197,10 @@ class Directions:
             case typed.Var(name):
                 return self.of[name]
             case typed.Deref(operand) | typed.MakeRef(operand):
+                return self.direction(operand)
+            case typed.Cast() | typed.Binary() if is_scaled_sum(expression):
+                return self._scaled_sum(expression)
+            case typed.Cast(operand) if is_widened(expression):
                 return self.direction(operand)
             case typed.Cast(operand, type=type_):
                 return self._cast(operand, type_, expression.span)
@@ -342,12 +350,26 @@ class Directions:
             addends.append(addend)
         if not isinstance(rest, typed.Var) or any(map(typed.may_fail, addends)):
             raise NotMonotoneError(expression.span, "the sum is not of a variable and an expression that cannot fail")
-        direction = self.direction(rest)
-        if direction == RISES and any(self.parts[name].level for name in self.moving(rest) & self.parts.keys()):
+        return self._watch(rest, tuple(addends), expression.type, expression)
+
+    def _scaled_sum(self, expression: typed.Expression) -> int:
+        """Returns the direction of a sum of dates, times or decimals that has to be watched."""
+        try:
+            found = scaled_sum(expression, self.reads)
+        except NotScaledSumError as error:
+            text = "the sum is not of a variable of its scale and an expression that cannot fail"
+            raise NotMonotoneError(error.at.span, text) from None
+        return self._watch(found.cost, found.addends, found.end, expression)
+
+    def _watch(
+        self, cost: typed.Var, addends: tuple[typed.Expression, ...], type_: Type, expression: typed.Expression
+    ) -> int:
+        """Notes a sum; returns its direction."""
+        direction = self.direction(cost)
+        if direction == RISES and any(self.parts[name].level for name in self.moving(cost) & self.parts.keys()):
             raise NotMonotoneError(expression.span, "a sum behind the first part of a tuple must fall")
-        if any(each.expression is expression for each in self.sums):
-            return direction
-        self.sums.append(Sum(rest, tuple(addends), expression.type, direction == FALLS, expression))
+        if not any(each.expression is expression for each in self.sums):
+            self.sums.append(Sum(cost, addends, type_, direction == FALLS, expression))
         return direction
 
 
@@ -363,12 +385,14 @@ def _is_positive(expression: typed.Expression) -> bool:
 
 
 def numbers_in(value: Any, type_: Type) -> Iterator[tuple[int, Type]]:
-    """Yields the integers of fixed width that a value is, or that are inside a tuple, with their types."""
+    """Yields the integers of fixed width or of a unit that a value is, or that are inside a tuple, with their types."""
     match type_:
         case TupleType(items):
             for part, item in zip(value, items, strict=True):
                 yield from numbers_in(part, item)
         case BitType() | SignedType():
             yield value, type_
+        case _ if isinstance(type_, ScaledType):
+            yield to_units(value, type_), type_
         case _:
             pass

@@ -33,7 +33,8 @@ from tidelog.rules.analysis.expression_direction import (
     Order,
     Part,
 )
-from tidelog.types import BitType, SignedType, TupleType, Type
+from tidelog.rules.analysis.scaled_sums import has_range, total_of
+from tidelog.types import ScaledType, TupleType, Type
 
 _DIRECTIONS = {
     "ddlog_std::min(Group<'K, 'V>)": FALLS,
@@ -67,7 +68,7 @@ class Best:
 class WatchedSum:
     """`cost` plus the addends, all variables of one rule; the caller makes sure that the type has room.
 
-    `expression` is the sum as it stands in the rule.
+    `expression` is the sum as it stands in the rule: that of dates, times and decimals is one of integers there.
     """
 
     cost: ir.Variable
@@ -407,7 +408,7 @@ class _Search:
     def _refuse_mixtures(self, found: list[Directions]) -> None:
         """Raises NotMonotoneError where costs pass through anything beside a sum of fixed width: overflow could not be
         bounded."""
-        sums = [each for directions in found for each in directions.sums if isinstance(each.type, BitType | SignedType)]
+        sums = [each for directions in found for each in directions.sums if has_range(each.type)]
         others = [span for directions in found for span in directions.others]
         if sums and others:
             raise NotMonotoneError(
@@ -457,7 +458,14 @@ def _in_order(rule: ir.Rule) -> list[ir.Assign]:
 def _watched(rule: ir.Rule, directions: Directions) -> MonotoneRule:
     """Returns the rule, with the addends of its sums as variables."""
     sums: list[WatchedSum] = []
-    body = list(rule.body)
+    exchanged: dict[int, typed.Expression] = {}
+    for each in directions.sums:
+        exchanged[id(each.expression)] = (
+            total_of(each.cost, each.addends, each.expression.type)
+            if isinstance(each.type, ScaledType)
+            else each.expression
+        )
+    body = [_with_exchanged(literal, exchanged) for literal in rule.body]
     for each in directions.sums:
         addends = []
         for expression in each.addends:
@@ -465,5 +473,19 @@ def _watched(rule: ir.Rule, directions: Directions) -> MonotoneRule:
             body.append(ir.Assign(variable, expression))
             addends.append(variable)
         cost = ir.Variable(each.cost.name, each.cost.type)
-        sums.append(WatchedSum(cost, tuple(addends), each.type, each.falls, each.expression))
+        sums.append(WatchedSum(cost, tuple(addends), each.type, each.falls, exchanged[id(each.expression)]))
     return MonotoneRule(replace(rule, body=tuple(body)), tuple(sums))
+
+
+def _with_exchanged(literal: ir.Literal, exchanged: Mapping[int, typed.Expression]) -> ir.Literal:
+    """Returns the literal with other sums, each the very object that is given for it."""
+
+    def exchange(node: typed.Expression) -> typed.Expression:
+        found = exchanged.get(id(node))
+        return typed.rebuilt(node, exchange) if found is None else found
+
+    if isinstance(literal, ir.Assign | ir.Condition | ir.Unfold) and any(
+        exchanged.get(id(node), node) is not node for node in typed.walk(literal.expression)
+    ):
+        return replace(literal, expression=exchange(literal.expression))
+    return literal

@@ -196,7 +196,9 @@ class Lowering:
             columns = self._relations[output].columns
             variables = tuple(ir.Variable(column.name, column.type) for column in columns)
             name = self.fresh_name(output, "apply")
-            made = ir.Transform(application.transformer, found, tuple(inputs), place, application.span)
+            made = ir.Transform(
+                application.transformer, found, tuple(inputs), place, application.span, len(application.outputs)
+            )
             self.hide(name, columns, variables, (made,))
             self._relations[name] = replace(self._relations[name], explicit=self._relations[output].explicit)
             body = (ir.Positive(ir.Atom(name, variables, application.span)),)

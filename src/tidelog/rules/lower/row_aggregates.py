@@ -12,8 +12,9 @@ combinations are: a set of members has the aggregates of the multiset of values.
 stream, the members have its weights. If the body is one relation, the members are a copy of it, which no engine stores
 (`analysis/copies`).
 
-`avg` is a sum and a count, divided behind the group. Of values that are `None`, `sum` adds nothing, `count` counts
-nothing, and the others have no row. Without keys, `sum` and `count` have a row even if there are no members: a second
+`avg` is a sum and a count, divided behind the group. Of values that are `None`, `sum` adds nothing and `count` counts
+nothing; the others are `None` if all values are. `None` comes before all other values, so the least one is that of pairs
+of which the first part says whether it is `None`. Without keys, `sum` and `count` have a row even if there are no members: a second
 rule derives it.
 """
 
@@ -24,12 +25,26 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidelog.check import program, typed
-from tidelog.check.rule.row_aggregates import AVG, COUNT, MAX, MIN, SUM, inside_option, some_of
+from tidelog.check.rule.row_aggregates import AVG, COUNT, MIN, NONE, SOME, SUM, inside_option, some_of
 from tidelog.diagnostics.spans import Span
 from tidelog.functions.scalar import compile_scalar
 from tidelog.rules import ir
 from tidelog.rules.lower.sums_of_units import average_of_units, joined_halves
-from tidelog.types import BIGINT, BOOL, DOUBLE, S64, U32, U64, BitType, FloatType, ScaledType, SignedType, Type, is_word
+from tidelog.types import (
+    BIGINT,
+    BOOL,
+    DOUBLE,
+    S64,
+    U32,
+    U64,
+    BitType,
+    FloatType,
+    ScaledType,
+    SignedType,
+    TupleType,
+    Type,
+    is_word,
+)
 
 if TYPE_CHECKING:
     from tidelog.rules.lower.program import Lowering
@@ -64,14 +79,12 @@ def lower_row_aggregates(
     rows = _Rows(lowering, head, literal, fresh)
     body = tuple(rows.told_apart(before))
     keys = tuple(ir.Variable(key.name, key.type) for key in literal.keys)
-    wanted, after, apart = rows.wanted(body)
-    groups = [rows.group(body, keys, wanted)] if wanted else []
-    for variable, value in apart:
-        groups.append(rows.group(*rows.least_of_some(body, keys, variable, value)))
+    wanted, after = rows.wanted(body)
+    groups = rows.group(body, keys, wanted)
     if not keys and all(each.function in (COUNT, SUM) for each in literal.values):
-        groups = [rows.with_default(groups[0])]
+        groups = rows.with_default(groups)
     bound = tuple(ir.Variable(each.variable, each.type) for each in literal.values)
-    return Lowered((*map(ir.Positive, groups), *after), (*keys, *bound))
+    return Lowered((ir.Positive(groups), *after), (*keys, *bound))
 
 
 class _Rows:
@@ -188,14 +201,10 @@ class _Rows:
 
     # The aggregates
 
-    def wanted(
-        self, body: Sequence[ir.Literal]
-    ) -> tuple[list[_Wanted], list[ir.Literal], list[tuple[ir.Variable, typed.Expression]]]:
-        """Returns the columns of the group, the literals behind it, and the values whose least one needs members of its
-        own: those without `None`."""
+    def wanted(self, body: Sequence[ir.Literal]) -> tuple[list[_Wanted], list[ir.Literal]]:
+        """Returns the columns of the group, and the literals behind it."""
         wanted: list[_Wanted] = []
         after: list[ir.Literal] = []
-        apart: list[tuple[ir.Variable, typed.Expression]] = []
         has_weights = any(map(self._has_weights, body))
         for each in self._literal.values:
             variable, value = ir.Variable(each.variable, each.type), each.value
@@ -220,30 +229,24 @@ class _Rows:
                     wanted += columns
                     after += literals
                 case function if function == MIN and inside is not None:
-                    apart.append((variable, value))
-                case function if function == MAX and inside is not None:
-                    # `None` comes before all other values.
-                    best = self._fresh(value.type, "e#")
-                    wanted.append(_Wanted(ir.AggregateKind.MAX, best, value))
-                    pattern = some_of(typed.BindPattern(variable.name, type=inside, span=value.span), value.type)
-                    after.append(ir.Unfold((variable,), pattern, _var(best, value.span), each=False))
+                    pair = self._none_last(value)
+                    best = self._fresh(pair.type, "e#")
+                    wanted.append(_Wanted(ir.AggregateKind.MIN, best, pair))
+                    least = typed.TupleItem(_var(best, value.span), 1, type=value.type, span=value.span)
+                    after.append(ir.Assign(variable, least))
                 case _:
                     kind = ir.AggregateKind.MIN if each.function == MIN else ir.AggregateKind.MAX
                     wanted.append(_Wanted(kind, variable, value))
-        return wanted, after, apart
+        return wanted, after
 
-    def least_of_some(
-        self,
-        body: tuple[ir.Literal, ...],
-        keys: tuple[ir.Variable, ...],
-        variable: ir.Variable,
-        value: typed.Expression,
-    ) -> tuple[tuple[ir.Literal, ...], tuple[ir.Variable, ...], list[_Wanted]]:
-        """Returns the members whose value is not `None`, and the aggregate that is wanted of them."""
-        found = self._fresh(variable.type, "e#")
-        pattern = some_of(typed.BindPattern(found.name, type=found.type, span=value.span), value.type)
-        some = ir.Unfold((found,), pattern, value, each=False)
-        return (*body, some), keys, [_Wanted(ir.AggregateKind.MIN, variable, _var(found, value.span))]
+    def _none_last(self, value: typed.Expression) -> typed.MakeTuple:
+        """Returns a pair with a value that comes behind all others if the value is `None`."""
+        inside = inside_option(value.type)
+        assert inside is not None
+        pattern = some_of(typed.AnyPattern(type=inside, span=value.span), value.type)
+        no, yes = (typed.Lit(is_none, type=BOOL, span=value.span) for is_none in (False, True))
+        type_ = TupleType((BOOL, value.type))
+        return typed.MakeTuple((_matched(value, pattern, no, yes), value), type=type_, span=value.span)
 
     def with_default(self, groups: ir.Atom) -> ir.Atom:
         """Returns the atom of a relation that has the row of the groups, or zeros if there is none."""
@@ -285,19 +288,22 @@ class _Rows:
         span = self._literal.span
         count = self._count(self._fresh(U64, "e#"), value)
         mean: typed.Expression
-        if isinstance(variable.type, ScaledType):
+        result = inside_option(variable.type) or variable.type
+        if isinstance(result, ScaledType):
             given = inside_option(value.type) or value.type
             sums, total = self._integer_sum(value, has_weights=has_weights)
-            mean = average_of_units(total, _var(count.variable, span), given, variable.type)
+            mean = average_of_units(total, _var(count.variable, span), given, result)
         else:
             sums, total = self._exact_sum(value, has_weights=has_weights)
             divisor = typed.Cast(_var(count.variable, span), type=DOUBLE, span=span)
             mean = typed.Binary("/", total, divisor, type=DOUBLE, span=span)
-        after: list[ir.Literal] = [ir.Assign(variable, mean)]
-        if count.kind is ir.AggregateKind.COUNT_IF:
+        if inside_option(variable.type) is not None:
             zero = typed.Lit(0, type=U64, span=span)
-            after.insert(0, ir.Condition(typed.Binary(">", _var(count.variable, span), zero, type=BOOL, span=span)))
-        return [*sums, count], after
+            has_some = typed.Binary(">", _var(count.variable, span), zero, type=BOOL, span=span)
+            some = typed.Construct(SOME, (mean,), type=variable.type, span=span)
+            none = typed.Construct(NONE, (), type=variable.type, span=span)
+            mean = typed.IfElse(has_some, some, none, type=variable.type, span=span)
+        return [*sums, count], [ir.Assign(variable, mean)]
 
     def _integer_sum(self, value: typed.Expression, *, has_weights: bool) -> tuple[list[_Wanted], typed.Expression]:
         """Returns columns whose values have the exact sum of the integers of scaled values, and that sum, a bigint."""

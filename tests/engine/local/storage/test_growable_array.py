@@ -65,17 +65,3 @@ def test_where_mappings_cannot_grow_they_are_replaced(monkeypatch: pytest.Monkey
     lines.resize(5000)
     assert (lines.array[:100] == 3).all()
     assert not lines.array[100:].any()
-
-
-def test_released_lines_keep_their_place_and_others_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growable_array, "LARGE", 0)
-    monkeypatch.setattr(growable_array, "LARGE_PAGE", mmap.PAGESIZE)
-    lines = Growing(np.int64, 100_000, width=3)
-    lines.array[:] = 7
-    address = lines.address
-    lines.release(1_001, 80_003)
-    assert lines.address == address
-    assert (lines.array[:1_001] == 7).all()
-    assert (lines.array[80_003:] == 7).all()
-    if hasattr(mmap, "MADV_DONTNEED"):
-        assert not lines.array[2_000:79_000].any()

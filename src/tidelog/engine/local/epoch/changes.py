@@ -1,8 +1,8 @@
 """The changes of an epoch in one relation of the local engine: words, decoded on first use.
 
-The inserted rows are still where the epoch put them. They are copied when somebody reads them or the next epoch begins,
-because after a Bootstrap they are the whole relation. As long as the changes are held, `reclaim_values` does not free
-the values of their words.
+The inserted rows are still where the epoch put them, and rows that a Bootstrap deleted where they were. They are copied
+when somebody reads them or the next epoch begins, because they may be the whole relation. As long as the changes are
+held, `reclaim_values` does not free the values of their words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidelog.engine.interface import Row
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.epoch.net_operations import split_by_sign
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.storage.inserted_rows import InsertedRows
+from tidelog.engine.local.storage.changed_rows import ChangedRows
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag
 from tidelog.rules.ir import Relation
@@ -34,14 +34,18 @@ class LocalChanges:
 
     relation: Relation
     values: Values
-    inserted_rows: InsertedRows
-    deleted_words: Words
+    inserted_rows: ChangedRows
+    deleted_rows: ChangedRows
     inserted_weights: Words | None = None
     deleted_weights: Words | None = None
 
     @property
     def inserted_words(self) -> Words:
         return self.inserted_rows.words()
+
+    @property
+    def deleted_words(self) -> Words:
+        return self.deleted_rows.words()
 
     def inserted(self) -> pa.Table:
         return self.values.words_to_table(self.inserted_words, self.relation)
@@ -59,7 +63,7 @@ class LocalChanges:
         return len(self.inserted_rows)
 
     def deleted_count(self) -> int:
-        return len(self.deleted_words)
+        return len(self.deleted_rows)
 
     def inserted_frame(self) -> Any:
         raise no_session()
@@ -72,7 +76,7 @@ def row_changes(relation: Relation, values: Values, store: Store) -> LocalChange
     """Returns the rows that the epoch inserts into and deletes from a store, if any."""
     if not store.line[k.INSERTED_COUNT] and not store.line[k.DELETED_COUNT]:
         return None
-    return LocalChanges(relation, values, store.inserted_rows(), store.columns_of(store.deleted_lines()))
+    return LocalChanges(relation, values, store.inserted_rows(), store.deleted_rows())
 
 
 def weight_changes(relation: Relation, values: Values, delta: Bag) -> LocalChanges | None:
@@ -82,7 +86,7 @@ def weight_changes(relation: Relation, values: Values, delta: Bag) -> LocalChang
     inserted, deleted = split_by_sign(delta, relation)
     weights = np.array(list(delta.values()), dtype=np.int64)
     return LocalChanges(
-        relation, values, InsertedRows.of(inserted), deleted, weights[weights > 0], weights[weights < 0]
+        relation, values, ChangedRows.of(inserted), ChangedRows.of(deleted), weights[weights > 0], weights[weights < 0]
     )
 
 

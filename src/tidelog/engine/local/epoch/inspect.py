@@ -46,8 +46,7 @@ class Inspector:
 def _ranks(store: Store) -> dict[Row, int]:
     """Returns the rounds in which the inserted and deleted rows were derived."""
     ranks: dict[Row, int] = {}
-    for lines in (store.inserted_lines(), store.deleted_lines()):
-        rows = store.rows[lines]
+    for rows in (store.rows[store.inserted_lines()], store.deleted_numbers()):
         numbers = (rows[:, store.columns + k.META] >> k.RANK_SHIFT) & k.RANK_MASK
         ranks.update(zip(map(tuple, rows[:, : store.columns].tolist()), numbers.tolist()))
     return ranks

@@ -108,7 +108,7 @@ class Reclaim:
         for name, bag in self._bags():
             rows[name] += len(bag) * _WORDS_PER_PYTHON_ROW
         for changes in self._changes:
-            rows[changes.relation.name] += changes.inserted_count() + len(changes.deleted_words) + _WORDS_PER_PYTHON_ROW
+            rows[changes.relation.name] += changes.inserted_count() + changes.deleted_count() + _WORDS_PER_PYTHON_ROW
         sizes: dict[Pool, int] = {}
         for name, columns in self._columns.items():
             for _, pool in columns:

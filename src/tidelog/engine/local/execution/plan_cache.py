@@ -22,7 +22,7 @@ from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
 from tidelog.plan.plan_rules import arrangements, plan_rules, tries
 from tidelog.plan.variant import Delta, DeltaKind, Variant
-from tidelog.rules.ir import Rule, RuleProgram, Stratum
+from tidelog.rules.ir import Constant, Rule, RuleProgram, Stratum
 
 # When each kind of variant runs (bits of layout.ACTIVE).
 IN_UPDATE = {k.KIND_RULE: 0, k.KIND_INSIDE: 1 | 2 | 4 | 8, k.KIND_BELOW: 1 | 4, k.KIND_NEGATED: 1 | 4}
@@ -36,22 +36,37 @@ _NO_TALLY: Words = np.empty(0, dtype=np.int64)
 class Reads:
     """The relations that rules read, by number: those `below` the stratum, in order, and how they are read.
 
-    `names` has the names of all, and of the relations of the stratum.
+    `names` has the names of all, and of the relations of the stratum. `picked`: of some relations below, only rows with
+    one of these words in one of these columns matter.
     """
 
     below: Sequence[int]
     positive: frozenset[int]
     negated: frozenset[int]
     names: Mapping[int, str]
+    picked: Mapping[int, frozenset[tuple[int, int]]]
 
     @classmethod
-    def of(cls, rules: Sequence[Rule], relations: Sequence[str], numbers: Mapping[str, int]) -> Reads:
+    def of(cls, rules: Sequence[Rule], relations: Sequence[str], numbers: Mapping[str, int], values: Values) -> Reads:
         """Collects the relations that the rules of a stratum with these relations read."""
         positive = frozenset(numbers[atom.relation] for rule in rules for atom in rule.positives)
         negated = frozenset(numbers[atom.relation] for rule in rules for atom in rule.negatives)
         names = {numbers[atom.relation]: atom.relation for rule in rules for atom in rule.atoms}
         inside = {numbers[name]: name for name in relations}
-        return cls(sorted(names.keys() - inside.keys()), positive, negated, names | inside)
+        return cls(
+            sorted(names.keys() - inside.keys()), positive, negated, names | inside, _picked(rules, numbers, values)
+        )
+
+
+def _picked(rules: Sequence[Rule], numbers: Mapping[str, int], values: Values) -> dict[int, frozenset[tuple[int, int]]]:
+    """Returns a column and a word for each atom of a relation, if every one of them has a constant."""
+    found: dict[int, list[tuple[int, int] | None]] = {}
+    for atom in (atom for rule in rules for atom in rule.atoms):
+        constants = ((place, term) for place, term in enumerate(atom.terms) if isinstance(term, Constant))
+        picked = next(((place, values.word(term.value, term.type)) for place, term in constants), None)
+        found.setdefault(numbers[atom.relation], []).append(picked)
+    known = {number: [each for each in picked if each is not None] for number, picked in found.items()}
+    return {number: frozenset(picked) for number, picked in known.items() if len(picked) == len(found[number])}
 
 
 class PlanCache:
@@ -83,6 +98,7 @@ class PlanCache:
         self._relations = stratum.relations
         self.rules = rules
         self._numbers = numbers
+        self._values = values
         self._catalog = catalog
         self._removed_in_update = removed_in_update
         self._whole_in_update = whole_in_update
@@ -112,9 +128,11 @@ class PlanCache:
 
     def read(self, rules: Sequence[Rule]) -> None:
         """Notes the relations that the rules of the stratum read."""
-        reads = Reads.of(rules, self._relations, self._numbers)
-        below = sorted({*reads.below, *self._besides})
-        self.reads = replace(reads, below=below, names={**reads.names, **self._besides}) if self._besides else reads
+        reads = Reads.of(rules, self._relations, self._numbers, self._values)
+        if self._besides:
+            below, names = sorted({*reads.below, *self._besides}), {**reads.names, **self._besides}
+            reads = replace(reads, below=below, names=names, picked={})
+        self.reads = reads
         self.statistics = StoreStatistics(self._catalog, self._numbers, self.reads.below)
 
     def has_changed_input(self) -> bool:
@@ -122,8 +140,8 @@ class PlanCache:
         return any(map(self._is_changed, self.reads.below))
 
     def _is_changed(self, relation: int) -> bool:
-        line = self._catalog.S[relation]
-        return bool(line[k.INSERTED_COUNT] or line[k.DELETED_COUNT])
+        lines = self._catalog.S
+        return bool(lines.item(relation, k.INSERTED_COUNT) or lines.item(relation, k.DELETED_COUNT))
 
     @property
     def tally(self) -> Words:
@@ -154,7 +172,7 @@ class PlanCache:
 
     def _size_class(self, relation: int) -> int:
         """Returns the same number for sizes for which the same plans are good."""
-        return len(self._catalog.stores[relation]).bit_length() // 3
+        return self._catalog.S.item(relation, k.LIVE).bit_length() // 3
 
     def _can_continue(self, earlier: PlanCache) -> bool:
         """True if earlier plans can be reused: they are for Update and these sizes, and most of their rules remain."""

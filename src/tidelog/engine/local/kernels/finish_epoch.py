@@ -11,6 +11,8 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply_instances import with_stamp
 from tidelog.engine.local.kernels.arrange import arrange_row, fetch_buckets, unarrange_row
 from tidelog.engine.local.kernels.index import (
+    fetch_line,
+    fetch_logged,
     fetch_slots,
     find_hashed,
     find_or_add,
@@ -22,8 +24,28 @@ from tidelog.engine.local.kernels.index import (
     same_words,
     slot_after,
 )
-from tidelog.engine.local.kernels.memory import claim, entry_point, load32, load64, prefetch, store8, store32, store64
+from tidelog.engine.local.kernels.memory import (
+    claim,
+    entry_point,
+    inlined,
+    load32,
+    load64,
+    prefetch,
+    store8,
+    store32,
+    store64,
+)
 from tidelog.engine.local.kernels.row_counts import count_of, set_numbers, set_total, total_of
+
+# How many rows behind the last one found a row is looked for: if few of the last ones were there, and if many were.
+FEW_TRIES, MANY_TRIES = 1, 8
+IS_FREE = -(1 << 62)
+
+
+@inlined
+def is_row(there, row, columns):
+    """True if a row of a committed store is there, and has the same columns."""
+    return same_words(there, row, columns) and load64(there, columns + k.META) >> k.STAMP_SHIFT != k.FREED
 
 
 @entry_point("int64(int64[:,::1], int64, int32[::1], int32[::1])")
@@ -35,6 +57,7 @@ def finish_stratum(S, relation, inserted, deleted):
     inserted_count = 0
     deleted_count = 0
     for place in range(S[relation, k.LOG_COUNT]):
+        fetch_logged(S, relation, place + k.ROWS_FETCHED_AHEAD)
         entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
         line = load64(entry, k.LOGGED_LINE)
         row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
@@ -70,24 +93,49 @@ def mark_inserted(S, old, new, kept, hashes):
     rows = S[new, k.ROWS]
     slots = S[old, k.SLOTS]
     size = S[old, k.SLOT_COUNT]
+    used = S[old, k.USED] if S[old, k.LIVE] > 0 else 0
+    old_rows = S[old, k.ROWS]
+    old_stride = S[old, k.WIDTH] * 8
     inserted_count = 0
     kept_count = 0
+    likely = 0
+    tries = FEW_TRIES
     done = 0
     while done < S[new, k.USED]:
         piece = min(S[new, k.USED] - done, k.PIECE)
-        for i in range(piece):
-            hashes[i] = hash_row(rows + (done + i) * width * 8, columns)
-            prefetch(slots, home_slot(hashes[i], size))
-        for i in range(piece):
-            slot = load64(slots, home_slot(hashes[i], size))
-            if slot != 0:
-                prefetch(S[old, k.ROWS], ((slot & k.LOW_MASK) - 1) * S[old, k.WIDTH])
+        # Both are mostly in the same order: a row is looked for behind the one before it, without its hash.
+        near = 0
         for i in range(piece):
             row = rows + (done + i) * width * 8
-            meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
-            if meta >> k.STAMP_SHIFT == k.FREED:
+            hashes[i] = IS_FREE
+            if load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
                 continue
-            before = find_hashed(S, old, row, hashes[i]) if S[old, k.LIVE] > 0 else -1
+            before = likely
+            end = min(likely + tries, used)
+            while before < end and not is_row(old_rows + before * old_stride, row, columns):
+                before += 1
+            if before < end:
+                hashes[i] = -1 - before
+                likely = before + 1
+                near += 1
+                continue
+            hashes[i] = hash_row(row, columns)
+            prefetch(slots, home_slot(hashes[i], size))
+        tries = MANY_TRIES if near >= piece // 4 else FEW_TRIES
+        for i in range(piece):
+            if hashes[i] >= 0:
+                slot = load64(slots, home_slot(hashes[i], size))
+                if slot != 0:
+                    prefetch(old_rows, ((slot & k.LOW_MASK) - 1) * S[old, k.WIDTH])
+        for i in range(piece):
+            if hashes[i] == IS_FREE:
+                continue
+            row = rows + (done + i) * width * 8
+            meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
+            before = -1 - hashes[i]
+            if hashes[i] >= 0:
+                before = find_hashed(S, old, row, hashes[i]) if used > 0 else -1
+                likely = before + 1 if before >= 0 else likely
             if before >= 0:
                 kept[before] = 1
                 kept_count += 1
@@ -134,34 +182,33 @@ def add_deleted(S, A, old, new, kept):
     return -1
 
 
-@entry_point("int64(int64[:,::1], int64, int64, uint8[::1])")
-def append_deleted(S, old, new, kept):
-    """Appends rows that are only in line `old` of S to the lines of line `new`, as deleted rows that no stratum above
-    reads: they are in no index and no arrangement, and not among the live ones. Runs after `mark_inserted`.
+@entry_point("int64(int64[:,::1], int64, uint8[::1], int32[::1])")
+def list_deleted(S, old, kept, lines):
+    """Writes the lines of the rows that are only in line `old` of S; returns how many there are. Runs after
+    `mark_inserted`, for a relation that no stratum above reads."""
+    columns = S[old, k.COLUMNS]
+    stride = S[old, k.WIDTH] * 8
+    count = 0
+    for line in range(S[old, k.USED]):
+        row = S[old, k.ROWS] + line * stride
+        if kept[line] == 0 and load64(row, columns + k.META) >> k.STAMP_SHIFT != k.FREED:
+            store32(lines.ctypes.data, count, line)
+            count += 1
+    return count
 
-    The caller has made room for them in the lines and in DELETED.
-    """
-    columns = S[new, k.COLUMNS]
-    wide = S[new, k.WIDE]
-    stride = S[new, k.WIDTH] * 8
-    old_stride = S[old, k.WIDTH] * 8
-    line = S[new, k.USED]
-    deleted_count = 0
-    for before in range(S[old, k.USED]):
-        row = S[old, k.ROWS] + before * old_stride
-        if kept[before] != 0 or load64(row, columns + k.META) >> k.STAMP_SHIFT == k.FREED:
-            continue
-        there = S[new, k.ROWS] + line * stride
-        for i in range(columns):
-            store64(there, i, load64(row, i))
-        set_numbers(there, columns, wide, 0, 0)
-        store64(there, columns + k.META, -1 << k.STAMP_SHIFT)
-        store32(S[new, k.DELETED], deleted_count, line)
-        deleted_count += 1
-        line += 1
-    S[new, k.USED] = line
-    S[new, k.DELETED_COUNT] = deleted_count
-    return 0
+
+@entry_point("int64(int64[:,::1], int64, int64[::1])")
+def list_facts(S, relation, lines):
+    """Writes the lines of input facts, as far as there is room; returns how many there are."""
+    columns = S[relation, k.COLUMNS]
+    stride = S[relation, k.WIDTH] * 8
+    count = 0
+    for line in range(S[relation, k.USED]):
+        if load64(S[relation, k.ROWS] + line * stride, columns + k.META) & k.INPUT_BIT != 0:
+            if count < lines.size:
+                lines[count] = line
+            count += 1
+    return count
 
 
 @entry_point("int64(int64[:,::1], int64)")
@@ -261,11 +308,13 @@ def commit(S, A, relation):
         for place in range(S[relation, k.DELETED_COUNT]):
             store8(present + load32(S[relation, k.DELETED], place), 0)
     for place in range(S[relation, k.LOG_COUNT]):
+        fetch_logged(S, relation, place + k.ROWS_FETCHED_AHEAD)
         line = load64(S[relation, k.LOG], place * k.LOG_WIDTH)
         row = S[relation, k.ROWS] + line * stride
         meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
         store64(row, columns + k.META, with_stamp(meta, 0))
     for place in range(S[relation, k.INSERTED_COUNT]):
+        fetch_line(S, relation, S[relation, k.INSERTED], place + k.ROWS_FETCHED_AHEAD, S[relation, k.INSERTED_COUNT])
         row = S[relation, k.ROWS] + load32(S[relation, k.INSERTED], place) * stride
         store64(row, columns + k.META, with_stamp(load64(row, columns + k.META), 0))
     done = 0
@@ -295,6 +344,7 @@ def roll_back(S, A, relation):
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
     for place in range(S[relation, k.LOG_COUNT]):
+        fetch_logged(S, relation, place + k.ROWS_FETCHED_AHEAD)
         entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
         line = load64(entry, k.LOGGED_LINE)
         if load64(entry, k.LOGGED_TOTAL) < 0:

@@ -13,6 +13,7 @@ from tidelog.engine.local.kernels.memory import (
     claim,
     hash_end,
     hash_word,
+    inlined,
     kernel,
     load32,
     load64,
@@ -170,6 +171,21 @@ def fetch_ahead(S, relation, buffer, count):
             line = (slot & k.LOW_MASK) - 1
             prefetch(rows, line * width)
             prefetch(rows, line * width + width - 1)
+
+
+@inlined
+def fetch_line(S, relation, lines, place, count):
+    """Prefetches the numbers of a later row of a list of lines."""
+    if place < count:
+        prefetch(S[relation, k.ROWS], load32(lines, place) * S[relation, k.WIDTH] + S[relation, k.COLUMNS])
+
+
+@inlined
+def fetch_logged(S, relation, place):
+    """Prefetches the numbers of the row of a later entry of the log."""
+    if place < S[relation, k.LOG_COUNT]:
+        line = load64(S[relation, k.LOG], place * k.LOG_WIDTH)
+        prefetch(S[relation, k.ROWS], line * S[relation, k.WIDTH] + S[relation, k.COLUMNS])
 
 
 @kernel

@@ -183,6 +183,7 @@ NOTED_MASK, NOTED_LISTS = 31, 4
 STAGED_WORDS = 2 * STAGED_ROWS + (NOTED_MASK + 1) * NOTED_LISTS
 MOST_REPEATS = 1 << 20  # rows of one bucket that are emitted before the buffers are applied
 PIECE = 128  # instances applied at a time
+ROWS_FETCHED_AHEAD = 16  # in loops over lists of lines
 PAUSE_ROWS = 20_000_000  # rows that a join reads before Python checks the deadline
 ALL_ROWS = 1 << 60  # the share of a single thread
 RESERVED_AT_A_TIME = 256  # lines of a relation that a thread reserves at a time

@@ -18,6 +18,7 @@ from tidelog.engine.local.kernels.apply_instances import (
 )
 from tidelog.engine.local.kernels.arrange import arrange_queue
 from tidelog.engine.local.kernels.emit_buckets import combine_next
+from tidelog.engine.local.kernels.index import fetch_line, fetch_logged
 from tidelog.engine.local.kernels.join import enumerate_instances
 from tidelog.engine.local.kernels.memory import borrowed, entry_point, kernel, load32, load64, store64
 from tidelog.engine.local.kernels.row_counts import set_count, total_of
@@ -121,6 +122,8 @@ def end_retract(S, inside, wave):
         columns = S[relation, k.COLUMNS]
         stride = S[relation, k.WIDTH] * 8
         for place in range(S[relation, k.PENDING_COUNT]):
+            ahead = place + k.ROWS_FETCHED_AHEAD
+            fetch_line(S, relation, S[relation, k.PENDING_ROWS], ahead, S[relation, k.PENDING_COUNT])
             row = S[relation, k.ROWS] + load32(S[relation, k.PENDING_ROWS], place) * stride
             store64(row, columns + k.META, with_stamp(load64(row, columns + k.META), -(wave + 1)))
         batch += take_pending(S, relation)
@@ -156,6 +159,8 @@ def end_insert(control, S, A, inside, wave, hashes):
         stride = S[relation, k.WIDTH] * 8
         top = S[relation, k.TOP]
         for place in range(S[relation, k.PENDING_COUNT]):
+            ahead = place + k.ROWS_FETCHED_AHEAD
+            fetch_line(S, relation, S[relation, k.PENDING_ROWS], ahead, S[relation, k.PENDING_COUNT])
             row = S[relation, k.ROWS] + load32(S[relation, k.PENDING_ROWS], place) * stride
             meta = load64(row, columns + k.META)
             top = max(top, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
@@ -176,6 +181,7 @@ def revive_dead(S, inside):
         columns = S[relation, k.COLUMNS]
         wide = S[relation, k.WIDE]
         for place in range(S[relation, k.LOG_COUNT]):
+            fetch_logged(S, relation, place + k.ROWS_FETCHED_AHEAD)
             line = load64(S[relation, k.LOG], place * k.LOG_WIDTH)
             row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
             meta = load64(row, columns + k.META)

@@ -98,6 +98,13 @@ class Catalog:
         self.stores[relation] = Store(self, relation, old.columns)
         return old
 
+    def facts_of(self, relation: int) -> Words:
+        """Returns the lines of input facts in the store that `replace` has replaced."""
+        lines = np.empty(FEW, dtype=np.int64)
+        while (count := int(finish_epoch.list_facts(self.S, self.shadow(relation), lines))) > len(lines):
+            lines = np.empty(count, dtype=np.int64)
+        return lines[:count]
+
     def restore(self, relation: int, old: Store) -> None:
         """Undoes `replace`."""
         self.stores[relation] = old

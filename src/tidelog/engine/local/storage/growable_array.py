@@ -73,15 +73,6 @@ class Growing(Generic[Scalar]):
             larger[: len(self.array)] = self.array
             self._map, self.array = fresh, larger
 
-    def release(self, first: int, last: int) -> None:
-        """Frees the memory of some lines, whose numbers are not needed any more; they are zero, or as they were."""
-        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
-            line = max(self._width, 1) * np.dtype(self._dtype).itemsize
-            start = -(-first * line // LARGE_PAGE) * LARGE_PAGE
-            end = last * line // LARGE_PAGE * LARGE_PAGE
-            if start < end:
-                self._map.madvise(mmap.MADV_DONTNEED, start, end - start)
-
     def _resize_map(self, lines: int, size: int) -> bool:
         """Moves the mapping; returns False, and changes nothing, if it cannot be moved."""
         assert self._map is not None

@@ -60,9 +60,9 @@ from tidelog.engine.local.kernels.layout import (
 )
 from tidelog.engine.local.storage import row_counts
 from tidelog.engine.local.storage.arrangement import Arrangement
+from tidelog.engine.local.storage.changed_rows import NO_LINES, ChangedRows
 from tidelog.engine.local.storage.fill_index import fill
 from tidelog.engine.local.storage.growable_array import SMALLEST, Growing
-from tidelog.engine.local.storage.inserted_rows import NO_LINES, InsertedRows
 from tidelog.engine.local.storage.load import Load
 from tidelog.engine.local.storage.resize_index import enlarge
 from tidelog.engine.local.storage.trie import Trie
@@ -102,7 +102,7 @@ class Store:
         self._inserted = NO_LINES
         self._deleted = NO_LINES
         self._is_stamped = True
-        self._appended_from: int | None = None  # the first line of deleted rows that are in no index
+        self._deleted_from: Words | None = None  # the rows of the replaced store, if the deleted ones are only there
         self.arrangements: dict[int, Arrangement | Trie] = {}
         self.beside: Beside | None = None
         self.saved = np.zeros(STORE_FIELDS, dtype=np.int64)
@@ -350,16 +350,13 @@ class Store:
         if number in self.arrangements:
             return
         self._begin_arrangement(number)
-        used = int(self.line[USED])
-        if self._appended_from is not None:
-            self.line[USED] = self._appended_from
         if isinstance(keys, Order):
             trie = self.arrangements[number] = Trie(keys.columns)
             trie.build(self.catalog.S, self.catalog.A, number, self.relation, self.lines())
         else:
             arrangement = self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
             arrangement.build(self.catalog.S, self.catalog.A, number, self.relation)
-        self.line[USED], self.line[FIRST_ARRANGEMENT] = used, number
+        self.line[FIRST_ARRANGEMENT] = number
 
     def is_arranged(self, keys: tuple[int, ...] | Order) -> bool:
         """True if there is an arrangement by these columns, or the trie."""
@@ -439,9 +436,8 @@ class Store:
         scratch = np.empty(PIECE, dtype=np.int64)
         missing -= int(finish_epoch.mark_inserted(self.catalog.S, before, self.relation, kept, scratch))
         if missing and not is_read:
-            self._appended_from = int(self.line[USED])
-            self._make_lines(self._appended_from + missing)
-            finish_epoch.append_deleted(self.catalog.S, before, self.relation, kept)
+            self._deleted_from = old.rows
+            self.line[DELETED_COUNT] = finish_epoch.list_deleted(self.catalog.S, before, kept, self._deleted)
         elif missing:
             self.make_row_room(missing)
             while (
@@ -498,7 +494,7 @@ class Store:
 
     def rows_to_stay(self) -> int:
         """Returns how many rows there are after the epoch, once the stratum is finished."""
-        return len(self) - (int(self.line[DELETED_COUNT]) if self._appended_from is None else 0)
+        return len(self) - (int(self.line[DELETED_COUNT]) if self._deleted_from is None else 0)
 
     def has_overlay(self) -> bool:
         """True if the epoch has changed this store."""
@@ -507,9 +503,8 @@ class Store:
 
     def commit(self) -> None:
         """Makes the overlay the state."""
-        if self._appended_from is not None:
-            self._rows.release(self._appended_from, int(self.line[USED]))
-            self.line[USED], self.line[DELETED_COUNT], self._appended_from = self._appended_from, 0, None
+        if self._deleted_from is not None:
+            self.line[DELETED_COUNT], self._deleted_from = 0, None
         self.make_free_room(int(self.line[DELETED_COUNT]))
         if not self._is_stamped:
             self.line[INSERTED_COUNT] = 0
@@ -557,14 +552,35 @@ class Store:
             return self._inserted[: int(self.line[INSERTED_COUNT])]
         return self.lines().astype(np.int32)
 
-    def inserted_rows(self) -> InsertedRows:
+    def inserted_rows(self) -> ChangedRows:
         """Returns the inserted rows, not copied yet."""
         rows = self.rows[:, : self.columns]
         if self._is_stamped:
-            return InsertedRows(rows, self.inserted_lines())
-        return InsertedRows.all_of(rows[: int(self.line[USED])], self.free_lines())
+            return ChangedRows(rows, self.inserted_lines())
+        return ChangedRows.all_of(rows[: int(self.line[USED])], self.free_lines())
+
+    def deleted_rows(self) -> ChangedRows:
+        """Returns the deleted rows; copies them, unless they are in a store that was replaced."""
+        if self._deleted_from is None:
+            return ChangedRows.of(self.columns_of(self.deleted_lines()))
+        return ChangedRows(self._deleted_from[:, : self.columns], self._deleted_found())
+
+    def deleted_columns(self) -> Words:
+        """Returns a copy of the columns of the deleted rows."""
+        return self.deleted_rows().words()
+
+    def deleted_numbers(self) -> Words:
+        """Returns a copy of the deleted rows with their numbers."""
+        rows = self.rows if self._deleted_from is None else self._deleted_from
+        found: Words = rows[self._deleted_found()]
+        return found
 
     def deleted_lines(self) -> Lines:
+        """Returns the lines of the deleted rows, for a relation that a stratum above reads or that was updated."""
+        assert self._deleted_from is None
+        return self._deleted_found()
+
+    def _deleted_found(self) -> Lines:
         return self._deleted[: int(self.line[DELETED_COUNT])]
 
     def batch_lines(self) -> Lines:

@@ -184,7 +184,7 @@ def _changes(store: Store) -> Bag:
     if not store.line[k.INSERTED_COUNT] and not store.line[k.DELETED_COUNT]:
         return {}
     inserted = store.columns_of(store.inserted_lines()).tolist()
-    deleted = store.columns_of(store.deleted_lines()).tolist()
+    deleted = store.deleted_columns().tolist()
     return {**{tuple(row): 1 for row in inserted}, **{tuple(row): -1 for row in deleted}}
 
 

@@ -156,8 +156,14 @@ class LocalStratum:
         return self.plans.reads.below
 
     @property
+    def picked_reads(self) -> Mapping[int, Collection[tuple[int, int]]]:
+        """Relations of lower strata that cannot change the stratum by a row without one of these words in one of these
+        columns."""
+        return self.plans.reads.picked if type(self) is LocalStratum else {}
+
+    @property
     def row_count(self) -> int:
-        return int(self.catalog.S[self._inside, k.LIVE].sum())
+        return sum(self.catalog.S.item(relation, k.LIVE) for relation in self.relation_numbers)
 
     def has_rules(self) -> bool:
         return bool(self.stratum.rules)
@@ -175,13 +181,12 @@ class LocalStratum:
         return self.has_changed or bool(self.facts) or self.plans.has_changed_input()
 
     def touched(self) -> tuple[Touched, ...]:
-        names = self.plans.reads.names
+        names, lines = self.plans.reads.names, self.catalog.S
         below = []
         for relation in self.reads:
-            line = self.catalog.S[relation]
-            inserted, deleted = int(line[k.INSERTED_COUNT]), int(line[k.DELETED_COUNT])
+            inserted, deleted = lines.item(relation, k.INSERTED_COUNT), lines.item(relation, k.DELETED_COUNT)
             if inserted or deleted:
-                below.append(Touched(names[relation], int(line[k.LIVE]) - inserted, inserted, deleted))
+                below.append(Touched(names[relation], lines.item(relation, k.LIVE) - inserted, inserted, deleted))
         own = [
             Touched(names[relation], len(self.catalog.stores[relation]), len(to_insert), len(to_delete))
             for relation, (to_insert, to_delete) in self.facts.items()
@@ -197,11 +202,11 @@ class LocalStratum:
         return (*below, *own, *rules)
 
     def rows_below(self) -> int:
-        rows = sum(len(self.catalog.stores[relation]) for relation in self.reads)
+        rows = sum(self.catalog.S.item(relation, k.LIVE) for relation in self.reads)
         return rows + sum(len(inserted) for inserted, _ in self.facts.values())
 
     def top_rank(self) -> int:
-        return int(self.catalog.S[self._inside, k.TOP].max())
+        return max(self.catalog.S.item(relation, k.TOP) for relation in self.relation_numbers)
 
     def stores(self) -> list[Store]:
         return [self.catalog.stores[relation] for relation in self.relation_numbers]
@@ -310,14 +315,17 @@ class LocalStratum:
             store = self.catalog.stores[relation]
             store.make_room(len(inserted))
             entry_points.insert_facts(self.catalog.S, relation, np.ascontiguousarray(inserted), 1)
-        try:
-            if self.added:
-                self.plans.make_zones(of_whole_rules=True)
-            born = self._run(k.INSERT, meter, logging=True, before=waves)
-        finally:
-            self.plans.zones.drop()
-        if born is None:
-            return False
+        self.waves = born = 0
+        if self._may_bear():
+            try:
+                if self.added:
+                    self.plans.make_zones(of_whole_rules=True)
+                found = self._run(k.INSERT, meter, logging=True, before=waves)
+            finally:
+                self.plans.zones.drop()
+            if found is None:
+                return False
+            born = found
         self.waves += waves
         self.work = killed + born
         facts = sum(len(inserted) - len(deleted) for inserted, deleted in self.facts.values())
@@ -376,8 +384,19 @@ class LocalStratum:
         if self.removed or any(len(deleted) for _, deleted in self.facts.values()):
             return True
         lines = self.catalog.S
-        return any(lines[each, k.DELETED_COUNT] for each in self.reads) or any(
-            lines[each, k.INSERTED_COUNT] for each in self.plans.reads.negated
+        return any(lines.item(each, k.DELETED_COUNT) for each in self.reads) or any(
+            lines.item(each, k.INSERTED_COUNT) for each in self.plans.reads.negated
+        )
+
+    def _may_bear(self) -> bool:
+        """True if any instance can be born after RETRACT, or a dead row may come back."""
+        if self.runs_python or self.added or any(len(inserted) for inserted, _ in self.facts.values()):
+            return True
+        lines = self.catalog.S
+        return (
+            any(lines.item(each, k.LOG_COUNT) for each in self.relation_numbers)
+            or any(lines.item(each, k.INSERTED_COUNT) for each in self.reads)
+            or any(lines.item(each, k.DELETED_COUNT) for each in self.plans.reads.negated)
         )
 
     def bootstrap(self) -> None:
@@ -488,8 +507,7 @@ class LocalStratum:
         deleted = self.facts.get(relation, (None, NO_INPUTS))[1]
         if self.is_new:
             return _without(self.inherited.get(relation, np.empty((0, old.columns), dtype=np.int64)), deleted)
-        lines = old.lines(int(old.saved[k.USED]))
-        lines = lines[old.rows[lines, old.columns + k.META] & k.INPUT_BIT != 0]
+        lines = self.catalog.facts_of(relation)
         if len(deleted):
             found = np.empty(len(deleted), dtype=np.int64)
             entry_points.look_up_many(

@@ -17,6 +17,7 @@ from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.engine.local.strata.aggregates.small_group import SumOverflowError
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.functions.scalar import ScalarFunction
+from tidelog.library._runtime.extern import ContinuedTransformer
 from tidelog.maintain.switch import Meter
 from tidelog.rules.ir import Rule, Transform
 from tidelog.values import record_text
@@ -132,12 +133,39 @@ class TransformStratum(MaterializedStratum):
         """Runs the transformer on its inputs as they are in this epoch; returns the values of each output."""
         inputs: list[Any] = []
         for given in transform.inputs:
-            if isinstance(given, ScalarFunction):
-                inputs.append(given.call())
-            else:
-                relation = self.program.relations[given.relation]
-                store = self.catalog.stores[self.numbers[given.relation]]
-                rows = self.values.words_to_rows(store.columns_of(store.present_lines()), relation)
-                inputs.append([self.program.row_value(relation, row) for row in rows])
-        made: Sequence[Any] = transform.transformer(*inputs)
+            inputs.append(given.call() if isinstance(given, ScalarFunction) else self._values(given.relation))
+        transformer = transform.transformer
+        if isinstance(transformer, ContinuedTransformer):
+            made: Sequence[Any] = transformer.continued(self._outputs(transform), inputs)
+        else:
+            made = transformer(*inputs)
         return made
+
+    def _values(self, name: str) -> list[Any]:
+        """Returns the rows of a relation in this epoch, as the program's values."""
+        relation = self.program.relations[name]
+        store = self.catalog.stores[self.numbers[name]]
+        rows = self.values.words_to_rows(store.columns_of(store.present_lines()), relation)
+        return [self.program.row_value(relation, row) for row in rows]
+
+    def _committed(self, name: str) -> list[Row]:
+        """Returns the rows of a relation at the last commit, as tuples."""
+        store = self.catalog.stores[self.numbers[name]]
+        return self.values.words_to_rows(store.columns_of(store.lines()), self.program.relations[name])
+
+    def _outputs(self, transform: Transform) -> list[list[Row]]:
+        """Returns the committed rows of each output of a transformer. Raises EvaluationError if this engine has not all."""
+        heads: dict[int, str] = {}
+        for stratum in self.program.strata:
+            for rule in stratum.rules:
+                each = rule.transform
+                if each is not None and (each.name, each.span) == (transform.name, transform.span):
+                    heads[each.place] = rule.head.relation
+        if len(heads) < transform.outputs:
+            raise EvaluationError(
+                f"`{transform.name}` keeps rows of {transform.outputs} relations, and they are in different tasks; "
+                "the last commit is intact",
+                code=Code.NOT_YET,
+                help="`engine=\"local\"` has them in one place",
+            )
+        return [self._committed(heads[place]) for place in sorted(heads)]

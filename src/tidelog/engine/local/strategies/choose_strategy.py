@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tidelog.engine.local.strata.acyclic.stratum import AcyclicStratum, AlwaysUpdatedAcyclicStratum
 from tidelog.engine.local.strata.aggregates.copied import CopiedStratum
 from tidelog.engine.local.strata.aggregates.stratum import AggregateStratum
+from tidelog.engine.local.strata.equivalence import EquivalenceStratum
 from tidelog.engine.local.strata.group_by import GroupStratum, WeightedGroupStratum
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.materialized import TransformStratum
@@ -19,6 +20,7 @@ from tidelog.engine.local.strategies.circuit.stratum import CircuitStratum
 from tidelog.engine.local.strategies.counting.stratum import CountingStratum
 from tidelog.engine.local.strategies.elastic_paper.stratum import PaperStratum
 from tidelog.engine.local.strategies.trace.stratum import RequestedTraceStratum, TraceStratum, is_traceable
+from tidelog.library._runtime.equivalence_closure import EquivalenceClosure
 from tidelog.rules.analysis.copies import Copies
 from tidelog.rules.analysis.fixed_keys import has_fixed_keys
 from tidelog.rules.analysis.monotone import is_monotone
@@ -57,8 +59,10 @@ def kind_of(stratum: Stratum, program: RuleProgram, strategy: str, copies: Copie
         if program.relations[rule.group.atom.relation].weighted:
             return WeightedGroupStratum
         return GroupStratum if rule.group.aggregates is None else AggregateStratum
-    if any(rule.transform for rule in stratum.rules):
-        return TransformStratum
+    transforms = [rule.transform for rule in stratum.rules if rule.transform is not None]
+    if transforms:
+        is_closure = isinstance(transforms[0].transformer, EquivalenceClosure)
+        return EquivalenceStratum if is_closure else TransformStratum
     if relation.weighted:
         is_latest = any(feed.relation == relation.name and feed.latest for feed in program.feeds)
         return LatestStratum if is_latest else WeightedStratum

@@ -23,7 +23,7 @@ from tidelog.io.scaled import fit_scaled, scaled_column
 from tidelog.io.to_python import arrow_form
 from tidelog.io.values import UnfitError, misfit
 from tidelog.rules.ir import Column, Relation
-from tidelog.rules.schema.arrow import arrow_field, is_plain, plain_type
+from tidelog.rules.schema.arrow import arrow_field, arrow_schema, is_plain, plain_type
 from tidelog.rules.schema.stored import stored_values
 from tidelog.types import ScaledType, Type, is_word
 from tidelog.values import Definitions
@@ -53,6 +53,11 @@ def shown(frame: Any, relation: Relation, definitions: Definitions) -> Any:
             fields[place] = t.StructField(fields[place].name, from_arrow_type(wanted[place].type))
     types = [column.type for column in relation.columns]
     return frame.mapInArrow(partial(_decode, types, wanted, definitions), t.StructType(fields))
+
+
+def spark_schema(relation: Relation, definitions: Definitions) -> pa.Schema:
+    """Returns the columns that users see in a DataFrame, as Arrow types that Spark has, too."""
+    return pa.schema([_spark_field(field) for field in arrow_schema(relation, definitions)])
 
 
 def stored(frame: Any, relation: Relation, definitions: Definitions) -> Any:

@@ -62,7 +62,7 @@ class StateDirectory:
         return StateDirectory, (self.address,)
 
     @cached_property
-    def _opened(self) -> tuple[pafs.FileSystem, str]:
+    def opened(self) -> tuple[pafs.FileSystem, str]:
         """The file system and the path on it. Raises UsageError for an address that pyarrow cannot open."""
         scheme = _ADDRESS.match(self.address)
         if scheme is None:
@@ -81,12 +81,12 @@ class StateDirectory:
 
     @property
     def is_local(self) -> bool:
-        return isinstance(self._opened[0], pafs.LocalFileSystem)
+        return isinstance(self.opened[0], pafs.LocalFileSystem)
 
     @property
     def local_path(self) -> Path:
         """The path on this machine; only if it `is_local`."""
-        return Path(self._opened[1])
+        return Path(self.opened[1])
 
     def spark_path(self, name: str) -> str:
         """Returns the address of a file for Spark, whose default file system may be another."""
@@ -104,21 +104,21 @@ class StateDirectory:
 
     def make(self, epoch: int) -> None:
         """Makes the directory of an epoch's files, and the state's own if need be."""
-        self._opened[0].create_dir(self._path(f"epoch-{epoch}"), recursive=True)
+        self.opened[0].create_dir(self._path(f"epoch-{epoch}"), recursive=True)
 
     def write(self, name: str, table: pa.Table) -> None:
         """Writes a table; it is read back with the same columns, all nullable."""
-        pq.write_table(to_files(plain(table)), self._path(name), filesystem=self._opened[0])
+        pq.write_table(to_files(plain(table)), self._path(name), filesystem=self.opened[0])
 
     def writer(self, name: str) -> PartWriter:
         """Returns a writer for one file in several pieces; without rows there is no file."""
-        return PartWriter(self._path(name), self._opened[0])
+        return PartWriter(self._path(name), self.opened[0])
 
     def read(self, name: str, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
         """Reads the named columns of a file; only the rows for which the condition `where` holds."""
         try:
             return pq.read_table(
-                self._path(name), columns=list(columns), filesystem=self._opened[0], partitioning=None, filters=where
+                self._path(name), columns=list(columns), filesystem=self.opened[0], partitioning=None, filters=where
             )
         except FileNotFoundError as error:
             raise missing_file(self.address, name) from error
@@ -128,7 +128,7 @@ class StateDirectory:
     def parts(self, name: str) -> list[str]:
         """Returns the Parquet files that Spark wrote under a name of ours (to it, a folder)."""
         selector = pafs.FileSelector(self._path(name), recursive=True)
-        found = self._opened[0].get_file_info(selector)
+        found = self.opened[0].get_file_info(selector)
         return sorted(
             f"{name}/{info.base_name}"
             for info in found
@@ -137,12 +137,12 @@ class StateDirectory:
 
     def row_count(self, names: Iterable[str]) -> int:
         """Returns the number of rows of the files; reads their footers only."""
-        filesystem = self._opened[0]
+        filesystem = self.opened[0]
         return sum(pq.ParquetFile(self._path(name), filesystem=filesystem).metadata.num_rows for name in names)
 
     def size(self, names: Iterable[str]) -> int:
         """Returns the size of the files in bytes."""
-        infos = self._opened[0].get_file_info([self._path(name) for name in names])
+        infos = self.opened[0].get_file_info([self._path(name) for name in names])
         return sum(info.size or 0 for info in infos)
 
     def largest(self, names: Iterable[str], column: str) -> str | None:
@@ -165,12 +165,12 @@ class StateDirectory:
 
     def names(self) -> list[str]:
         """Returns the names in the directory; none, if it does not exist."""
-        filesystem, root = self._opened
+        filesystem, root = self.opened
         return [info.base_name for info in filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True))]
 
     def read_manifest(self, version: int) -> str:
         """Reads the manifest of this number. Raises FileNotFoundError if there is none."""
-        with self._opened[0].open_input_stream(self._path(_manifest_name(version))) as stream:
+        with self.opened[0].open_input_stream(self._path(_manifest_name(version))) as stream:
             return bytes(stream.read()).decode(errors="replace")
 
     def publish(self, version: int, manifest: str, *, reaches_disk: bool = False) -> None:
@@ -179,7 +179,7 @@ class StateDirectory:
 
     def read_list(self, epoch: int) -> str:
         """Reads the list of the kept changes of an epoch. Raises FileNotFoundError if there is none."""
-        with self._opened[0].open_input_stream(self._path(_list_name(epoch))) as stream:
+        with self.opened[0].open_input_stream(self._path(_list_name(epoch))) as stream:
             return bytes(stream.read()).decode(errors="replace")
 
     def write_list(self, epoch: int, text: str, *, reaches_disk: bool) -> None:
@@ -199,7 +199,7 @@ class StateDirectory:
                 self._delete(self._path(name))
 
     def _publish(self, name: str, manifest: str, *, reaches_disk: bool) -> None:
-        filesystem = self._opened[0]
+        filesystem = self.opened[0]
         path = self._path(name)
         if isinstance(filesystem, _OBJECT_STORES):  # there a file appears when it is whole, and a move is a copy
             self._write_text(path, manifest)
@@ -210,7 +210,7 @@ class StateDirectory:
             _sync(draft)
         filesystem.move(draft, path)
         if reaches_disk:
-            _sync(self._opened[1])
+            _sync(self.opened[1])
 
     def sync(self, names: Iterable[str]) -> None:
         """Flushes files and their names to the disk; only if the directory `is_local`."""
@@ -232,7 +232,7 @@ class StateDirectory:
 
     def sweep(self, epoch: int, keep: Iterable[str]) -> None:
         """Deletes the files of an epoch except those to keep; a file already gone is no error."""
-        filesystem = self._opened[0]
+        filesystem = self.opened[0]
         folder = self._path(f"epoch-{epoch}")
         found = filesystem.get_file_info(pafs.FileSelector(folder, recursive=True, allow_not_found=True))
         files = [info.path for info in found if info.type == pafs.FileType.File]
@@ -245,14 +245,14 @@ class StateDirectory:
 
     def _delete(self, path: str) -> None:
         with suppress(FileNotFoundError):
-            self._opened[0].delete_file(path)
+            self.opened[0].delete_file(path)
 
     def _write_text(self, path: str, text: str) -> None:
-        with self._opened[0].open_output_stream(path) as stream:
+        with self.opened[0].open_output_stream(path) as stream:
             stream.write(text.encode())
 
     def _path(self, name: str) -> str:
-        return f"{self._opened[1]}/{name}"
+        return f"{self.opened[1]}/{name}"
 
 
 class PartWriter:

@@ -25,7 +25,9 @@ from tidelog.engine.local.strata.monotone.checked_sums import BoundedSum, Place,
 from tidelog.engine.local.strata.monotone.kernel_plan import KernelPlan, flip_of
 from tidelog.engine.local.strata.monotone.overflow import OutOfRangeError
 from tidelog.rules.analysis.expression_direction import numbers_in
-from tidelog.types import BitType, SignedType, TupleType, Type, integer_range, is_word
+from tidelog.rules.analysis.scaled_sums import has_range, number_range
+from tidelog.scaled_values import to_units
+from tidelog.types import BigIntType, BitType, ScaledType, TupleType, Type, is_word
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 Range = tuple[int, int]
@@ -41,7 +43,7 @@ class Bounds:
         self._catalog = catalog
         self._numbers = numbers
         self._values = values
-        self._sums = [each for each in plan.sums if isinstance(each.type, BitType | SignedType)]
+        self._sums = [each for each in plan.sums if has_range(each.type)]
         self._floats = [each for each in plan.sums if each not in self._sums]
         self._falling = sorted({_end(each.type) for each in self._sums if each.falls})
         self._factor = relations * max((len(rule.sums) for rule in plan.monotone.rules), default=0)
@@ -54,7 +56,7 @@ class Bounds:
         for typed in (addend for each in self._floats for addend in each.inside):
             self._watch(typed)
         for best in plan.bests if self._sums else ():
-            if isinstance(best.type, BitType | SignedType | TupleType):
+            if has_range(best.type) or isinstance(best.type, TupleType):
                 self._watch(((best.members, best.value), best.type))
         self._highest: Words = np.full(len(self._columns), LEAST, dtype=np.int64)
         self._allowed: Words = np.full(len(self._columns), MOST, dtype=np.int64)
@@ -67,7 +69,7 @@ class Bounds:
         place, type_ = typed
         if typed in self._watched or typed in self._decoded:
             return
-        if not isinstance(type_, BitType | SignedType) or not is_word(type_):
+        if not has_range(type_) or not is_word(type_):
             self._decoded.append(typed)
             return
         flip = flip_of(type_, smallest=True)
@@ -111,12 +113,15 @@ class Bounds:
                 if least < 0 or self._range(each.cost)[1] + most > _end(each.type):
                     raise OutOfRangeError
 
-    def require(self, keys: int) -> None:
-        """Raises OutOfRangeError if the rounds might overflow a type; `keys` is the number of best rows."""
+    def require(self, steps: int) -> None:
+        """Raises OutOfRangeError if the rounds might overflow a type.
+
+        `steps` is the number of best rows, or the highest rank: one of them bounds the steps to any value of the rounds.
+        """
         for end in self._falling:
             largest = max(self._added(each)[1] for each in self._sums if each.falls and _end(each.type) <= end)
             highest = max((most for type_, most in self._all_highest() if _end(type_) <= end), default=0)
-            if max(highest, 0) + (keys + 2) * self._factor * max(largest, 0) > end:
+            if max(highest, 0) + (steps + 2) * self._factor * max(largest, 0) > end:
                 raise OutOfRangeError
 
     def commit(self) -> None:
@@ -132,13 +137,14 @@ class Bounds:
 
     def _note(self, place: Place, type_: Type, words: Words) -> None:
         """Notes the values of a column. Raises OutOfRangeError if an addend is infinite."""
-        if isinstance(type_, BitType | SignedType) and is_word(type_):
+        if has_range(type_) and is_word(type_):
             numbers = words.view(np.uint64) if isinstance(type_, BitType) else words
             self._widen(place, int(numbers.min()), int(numbers.max()))
             return
         values = self._values.decode(np.unique(words), type_)
-        if isinstance(type_, BitType | SignedType):
-            self._widen(place, min(values), max(values))
+        if has_range(type_) or isinstance(type_, BigIntType):
+            integers = [to_units(value, type_) for value in values] if isinstance(type_, ScaledType) else values
+            self._widen(place, min(integers), max(integers))
         elif isinstance(type_, TupleType):
             for number, own in (each for value in values for each in numbers_in(value, type_)):
                 self._largest[own] = max(number, self._largest.get(own, number))
@@ -168,7 +174,7 @@ class Bounds:
 
     def _all_highest(self) -> Iterator[tuple[Type, int]]:
         for place, type_ in (*self._watched, *self._decoded):
-            if isinstance(type_, BitType | SignedType):
+            if has_range(type_):
                 yield type_, self._range((place, type_))[1]
         yield from self._largest.items()
 
@@ -181,5 +187,4 @@ class Bounds:
 
 
 def _end(type_: Type) -> int:
-    assert isinstance(type_, BitType | SignedType)
-    return integer_range(type_)[1]
+    return number_range(type_)[1]

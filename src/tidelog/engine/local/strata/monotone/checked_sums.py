@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 
 from tidelog.check import typed
 from tidelog.rules.analysis.monotone import Monotone, MonotoneRule, WatchedSum
+from tidelog.rules.analysis.scaled_sums import total_of
 from tidelog.rules.ir import Assign, Atom, Condition, Literal, Negative, Positive, Rule, Unfold, Variable
-from tidelog.types import BitType, SignedType, Type, integer_range
+from tidelog.types import BitType, ScaledType, SignedType, Type, integer_range
 
 Place = tuple[str, int]
 """A column of a relation."""
@@ -141,9 +142,11 @@ def _with_parts(literal: Literal, sums: tuple[WatchedSum, ...]) -> Literal:
         if one is None:
             return typed.rebuilt(node, exchange)
         total: typed.Expression = typed.Var(one.cost.name, type=one.cost.type, span=node.span)
-        for addend in one.addends:
-            added = typed.Var(addend.name, type=addend.type, span=node.span)
-            total = typed.Binary("+", total, added, type=one.type, span=node.span)
+        added = tuple(typed.Var(addend.name, type=addend.type, span=node.span) for addend in one.addends)
+        if isinstance(one.type, ScaledType):
+            return total_of(total, added, node.type)
+        for addend in added:
+            total = typed.Binary("+", total, addend, type=one.type, span=node.span)
         return total
 
     assert isinstance(literal, Assign | Condition | Unfold)
@@ -201,8 +204,13 @@ def _type_of(rule: Rule, place: Place) -> Type:
 
 
 def _bare(expression: typed.Expression) -> typed.Expression:
-    """Returns the expression inside casts that change no value."""
-    while isinstance(expression, typed.Cast):
+    """Returns the expression inside casts that change no value, or that only make it the integer of its unit."""
+    while isinstance(expression, typed.Cast | typed.Units):
+        if isinstance(expression, typed.Units):
+            if not isinstance(expression.operand.type, ScaledType):
+                break
+            expression = expression.operand
+            continue
         given, wanted = expression.operand.type, expression.type
         if not isinstance(given, BitType | SignedType) or not isinstance(wanted, BitType | SignedType):
             break

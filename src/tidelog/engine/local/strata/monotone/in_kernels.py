@@ -232,7 +232,7 @@ class MonotoneInKernels(RoundsStratum):
             self._bounds.roll_back()
             self.why = in_python.TOO_LONG if isinstance(error, TooManyRoundsError) else in_python.RETRACTED
             return False
-        self._bounds.require(self._all.best_rows)
+        self._bounds.require(min(self._all.best_rows, self._all.top_rank()))
         self._show(facts, is_full=False)
         self.why = in_python.UPDATED
         return True
@@ -243,7 +243,7 @@ class MonotoneInKernels(RoundsStratum):
         self._bounds.begin(is_update=False)
         self._all.facts = {}
         self._all.derive({self._all.numbers[name]: rows for name, rows in facts.items()})
-        self._bounds.require(self._all.best_rows)
+        self._bounds.require(min(self._all.best_rows, self._all.top_rank()))
         self._show({name: (rows, rows[:0]) for name, rows in facts.items()}, is_full=True)
 
     def _show(self, facts: Mapping[str, Changes], *, is_full: bool) -> None:

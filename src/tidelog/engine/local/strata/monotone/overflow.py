@@ -5,7 +5,9 @@ computed are checked one by one. But the rounds of the recomputation also comput
 in the end, and the result is defined by the rounds; so there has to be room for these, too.
 
 Under `min`, no best value of any round is further than the highest seen value plus one addend for every key and
-relation on its path: a path that visits a key twice is not better than without the detour, since no addend is negative.
+relation on its path: a path that visits a key twice is not better than without the detour, since no addend is negative. Nor is it
+further than one addend for every step up to the highest rank: ranks fall along some derivation of every final row, so
+the rounds have come to rest by then.
 Under `max`, every value of the rounds is surpassed by a final one.
 """
 
@@ -20,8 +22,10 @@ from tidelog.engine.local.encoding.words import Values, is_its_word
 from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.rules.analysis.expression_direction import numbers_in
 from tidelog.rules.analysis.monotone import Monotone, MonotoneRule, WatchedSum
+from tidelog.rules.analysis.scaled_sums import has_range, number_range
 from tidelog.rules.ir import Rule
-from tidelog.types import BitType, SignedType, Type, integer_range
+from tidelog.scaled_values import to_units
+from tidelog.types import ScaledType, Type
 
 
 class OutOfRangeError(Exception):
@@ -33,7 +37,7 @@ class Room:
 
     def __init__(self, monotone: Monotone, relations: int, values: Values) -> None:
         sums = [each for rule in monotone.rules for each in rule.sums if each.falls]
-        ends = [integer_range(each.type)[1] for each in sums if isinstance(each.type, BitType | SignedType)]
+        ends = [number_range(each.type)[1] for each in sums if has_range(each.type)]
         self._end = min(ends, default=None)
         self._sums = relations * max((len(rule.sums) for rule in monotone.rules), default=0)
         self._values = values
@@ -77,15 +81,15 @@ class Room:
 
     def _check(self, one: WatchedSum, start: int, end: int) -> Callable[[Row], None]:
         """Returns the check of one sum."""
-        decoders = [self._values.decoder(part.type) for part in (one.cost, *one.addends)]
-        if not isinstance(one.type, BitType | SignedType):
+        decoders = [self._number_decoder(part.type) for part in (one.cost, *one.addends)]
+        if not has_range(one.type):
 
             def check_float(row: Row) -> None:
                 if any(isinf(decode(word)) for decode, word in zip(decoders[1:], row[start + 1 : end])):
                     raise OutOfRangeError
 
             return check_float
-        limit = integer_range(one.type)[1]
+        limit = number_range(one.type)[1]
         if end == start + 2 and is_its_word(one.type):
 
             def check_words(row: Row) -> None:
@@ -106,3 +110,8 @@ class Room:
                 self._largest = added
 
         return check
+
+    def _number_decoder(self, type_: Type) -> Callable[[int], Any]:
+        """Returns what makes a number of a word; that of a date, time or decimal is the integer of its unit."""
+        decode = self._values.decoder(type_)
+        return (lambda word: to_units(decode(word), type_)) if isinstance(type_, ScaledType) else decode

@@ -1,6 +1,7 @@
-"""The rows that an epoch inserted, in the store until they are read or the next epoch begins.
+"""The rows that an epoch inserted or deleted, in their store until they are read or the next epoch begins.
 
-After a Bootstrap they are the whole relation, so a copy that nobody reads would be expensive.
+After a Bootstrap the inserted rows are the whole relation, and the deleted ones are in the store that was replaced: a
+copy that nobody reads would be expensive.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Lines = npt.NDArray[np.int32]
 NO_LINES: Lines = np.empty(0, dtype=np.int32)
 
 
-class InsertedRows:
+class ChangedRows:
     """Some rows of a store, given by their lines; `words` copies them, and must be called before they change."""
 
     __slots__ = ("__weakref__", "_count", "_holes", "_lines", "_lock", "_rows", "_words")
@@ -29,16 +30,16 @@ class InsertedRows:
         self._lock = Lock()
 
     @staticmethod
-    def all_of(rows: Words, holes: Words) -> InsertedRows:
+    def all_of(rows: Words, holes: Words) -> ChangedRows:
         """Returns all of these rows but those in some lines."""
-        made = InsertedRows(rows, NO_LINES)
+        made = ChangedRows(rows, NO_LINES)
         made._lines, made._holes, made._count = None, holes, len(rows) - len(holes)
         return made
 
     @staticmethod
-    def of(words: Words) -> InsertedRows:
+    def of(words: Words) -> ChangedRows:
         """Returns rows that are copies already."""
-        made = InsertedRows(words, NO_LINES)
+        made = ChangedRows(words, NO_LINES)
         made._words, made._count = words, len(words)
         return made
 
