@@ -15,7 +15,7 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.kept_changes import changes_gone, changes_not_kept, no_such_epoch
 
 
-def changes_since(locked: LockedEngine, after: int) -> Iterator[Changes]:
+def changes_since(locked: LockedEngine, after: object) -> Iterator[Changes]:
     """Returns the changes of the epochs after this one. Raises UsageError at once where they are not there."""
     if not isinstance(after, Integral) or isinstance(after, bool) or after < -1:
         raise UsageError(f"`epoch` is {after!r}; it must be a whole number, -1 or above", code=Code.BAD_LIMIT)
