@@ -35,7 +35,9 @@ class Retention:
     def of(given: object) -> Retention:
         """Reads the option `keep_changes`. Raises UsageError for anything but epochs or a time."""
         match given:
-            case Integral() if not isinstance(given, bool) and 0 <= int(given) < _MOST:
+            case bool():
+                pass
+            case Integral() if 0 <= int(given) < _MOST:
                 return Retention(epochs=int(given) or None)
             case timedelta() if given > timedelta(0):
                 return Retention(seconds=given.total_seconds())
@@ -57,12 +59,12 @@ class Retention:
         match document:
             case None:
                 return Retention()
+            case {"epochs": int() as epochs, **rest} if not rest and epochs > 0:
+                return Retention(epochs=epochs)
+            case {"seconds": int() | float() as seconds, **rest} if not rest and seconds > 0:
+                return Retention(seconds=seconds)
             case dict() if not document:
                 return Retention()
-            case {"epochs": int() as epochs} if len(document) == 1 and epochs > 0:
-                return Retention(epochs=epochs)
-            case {"seconds": int() | float() as seconds} if len(document) == 1 and seconds > 0:
-                return Retention(seconds=seconds)
         raise ValueError(f"{document!r} does not say how long changes are kept")
 
     @property

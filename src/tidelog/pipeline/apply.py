@@ -25,8 +25,11 @@ _NOT_THERE = (Code.KEY_NOT_FOUND, Code.DIFFERENT_ROW)
 def apply(tx: Transaction, resolved: Resolved, feed: Feed, relation: Relation, old_rows: OldRows) -> None:
     """Writes the operations of one feed of a batch. Costs the size of the batch, and a lookup per key."""
     deletes, inserts = list(resolved.deletes), list(resolved.inserts)
+    if resolved.is_cleared:
+        tx.clear(relation.name)
     if resolved.by_key:
-        present = old_rows(relation.name, feed.key, list(resolved.by_key))
+        keys = list(resolved.by_key)
+        present = {} if resolved.is_cleared else old_rows(relation.name, feed.key, keys)
         for key, row in resolved.by_key.items():
             rows = present.get(key, [])
             deletes += [old for old in rows if old != row]

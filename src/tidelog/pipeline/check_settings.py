@@ -17,7 +17,7 @@ from tidelog.diagnostics.wording import listed
 from tidelog.pipeline.addresses import is_inside, on_this_machine, overlap
 from tidelog.pipeline.settings import FILE_FORMATS, LOCAL_OPTIONS, Feed, Output, Place, Settings, Table
 from tidelog.pipeline.sinks import CHANGE_COLUMNS, WEIGHT
-from tidelog.pipeline.sources.formats import gives_rows, is_positioned
+from tidelog.pipeline.sources.formats import gives_operations, gives_rows, is_positioned
 from tidelog.pipeline.toml_spans import Name, TomlSpans
 from tidelog.rules.ir import Kind, Relation, Role, RuleProgram
 
@@ -41,6 +41,7 @@ def _wrong(settings: Settings, spans: TomlSpans, program: RuleProgram) -> Iterat
         if not misplaced:
             yield from _wrong_columns(feed, relations[feed.relation], spans)
             yield from _rows_without_operations(feed, settings, spans)
+            yield from _stated_operations(feed, spans)
     for output in settings.outputs:
         misplaced = list(_wrong_role(("outputs", output.relation), Role.OUTPUT, relations, spans))
         yield from misplaced
@@ -168,6 +169,21 @@ def _rows_without_operations(feed: Feed, settings: Settings, spans: TomlSpans) -
                 spans.of_name(("inputs", table.relation)),
                 "another source",
                 help=f"leave `[inputs.{table.relation}]` out: the feed begins with the rows of its table",
+            )
+
+
+def _stated_operations(feed: Feed, spans: TomlSpans) -> Iterator[Diagnostic]:
+    """Reports settings that a feed does not need whose records state their operation and order themselves."""
+    if not gives_operations(feed):
+        return
+    for setting, value in (("op", feed.op), ("order", feed.order), ("envelope", feed.is_envelope)):
+        if value and not (setting == "op" and feed.is_envelope):
+            yield diagnostic(
+                Code.BAD_SETTING,
+                f"the feed of `{feed.relation}` has no `{setting}`: its source states the operations and their order",
+                spans.of_name(("changes", feed.relation, setting)),
+                "cannot be",
+                help="leave it out",
             )
 
 

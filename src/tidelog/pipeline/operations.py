@@ -32,7 +32,7 @@ from tidelog.io.fit import cell_fitter, fitter
 from tidelog.io.tables import columns_help
 from tidelog.io.values import Row, UnfitError, misfit, quoted
 from tidelog.pipeline.batch import Records
-from tidelog.pipeline.records import Record
+from tidelog.pipeline.records import CLEAR, Record
 from tidelog.pipeline.settings import NULL_OPTION, Feed
 from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.arrow import is_option, with_plain_columns
@@ -45,6 +45,7 @@ class Verb(Enum):
     INSERT = "insert"
     DELETE = "delete"
     REPLACE = "replace"
+    CLEAR = "clear"
 
 
 WORDS = {
@@ -71,15 +72,28 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _UNORDERED: Order = (0, 0)
 
 
+class Unsent(Enum):
+    """The value of a column that an update did not send."""
+
+    UNSENT = "unsent"
+
+
+UNSENT = Unsent.UNSENT
+
+
 @dataclass(frozen=True, slots=True)
 class FeedOperation:
-    """The operation of one record. A delete by key has no row; a feed without keys gives no key."""
+    """The operation of one record. A delete by key has no row; a feed without keys gives no key.
+
+    A row with `UNSENT` values has them from the row before, which has the key `base` (`unsent`).
+    """
 
     verb: Verb
     row: Row | None
     key: Row | None
     order: Order
     record: Record
+    base: Row | None = None
 
 
 class OperationReader:
@@ -101,12 +115,14 @@ class OperationReader:
         """
         self.count = 0
         for record in records:
-            self.count += 1
             if isinstance(record, Record) and self._is_preimage(record):
+                self.count += 1
                 continue
             if isinstance(record, BadRecord):
+                self.count += 1
                 on_bad(record)
                 continue
+            self.count += record.op != CLEAR
             try:
                 operation = self.read(record)
             except DataError as error:
@@ -121,6 +137,8 @@ class OperationReader:
             values = values["payload"]
         verb = self._verb(record, values)
         order = self._order(record, values)
+        if verb is Verb.CLEAR:
+            return FeedOperation(verb, None, None, order, record)
         if self._feed.is_envelope:
             values = self._image(record, values, "before" if verb is Verb.DELETE else "after")
         if not self._key:
@@ -128,16 +146,22 @@ class OperationReader:
         if verb is Verb.DELETE:
             return FeedOperation(verb, None, self._values(record, values, self._key), order, record)
         row = self._row(record, values)
-        return FeedOperation(verb, row, tuple(row[i] for i in self._key), order, record)
+        key = tuple(row[i] for i in self._key)
+        base = None if not record.unchanged else key
+        if base is not None and record.base is not None:
+            base = self._values(record, record.base, self._key)
+        return FeedOperation(verb, row, key, order, record, base)
 
     def _is_preimage(self, record: Record) -> bool:
         """True for the row before an update in a feed with a key."""
         return bool(self._key) and self._feed.op is not None and record.values.get(self._feed.op) == _PREIMAGE
 
     def _verb(self, record: Record, values: Mapping[str, Any]) -> Verb:
-        if self._feed.op is None:
+        if record.op == CLEAR:
+            return Verb.CLEAR
+        if self._feed.op is None and record.op is None:
             return Verb.INSERT
-        word = values.get(self._feed.op)
+        word = record.op or values.get(self._feed.op or "")
         verb = WORDS.get(word) if isinstance(word, str) else None
         if verb is None and word == _TRUNCATE and self._feed.is_envelope:
             raise _refusal(
@@ -146,6 +170,7 @@ class OperationReader:
                 "leave truncations out at the source (Debezium's `skipped.operations=t`), or delete row by row",
             )
         if verb is None:
+            assert self._feed.op is not None
             known = f"operations are {listed(WORDS)}"
             help = did_you_mean(word, WORDS, known) if isinstance(word, str) else known
             raise _bad_value(record, word, self._feed.op, "operation", help)
@@ -162,7 +187,7 @@ class OperationReader:
     def _order(self, record: Record, values: Mapping[str, Any]) -> Order:
         name = self._feed.order
         if name is None:
-            return _UNORDERED
+            return _UNORDERED if record.order is None else (0, record.order)
         value = values.get(name)
         if value is None and self._feed.is_envelope:
             value = next((image[name] for image in _images(values) if image.get(name) is not None), None)
@@ -185,6 +210,8 @@ class OperationReader:
 
     def _value(self, record: Record, values: Mapping[str, Any], place: int) -> Any:
         column = self._relation.columns[place]
+        if column.name in record.unchanged:
+            return UNSENT
         if column.name not in values and not self._optional[place]:
             raise DataError(
                 f"{record.place}: the record for `{self._relation.name}` lacks the column `{column.name}`",

@@ -34,7 +34,7 @@ from tidelog.pipeline.settings import (
     Table,
 )
 from tidelog.pipeline.sinks import CHANGE_COLUMNS, CHANGE_TYPE, COMMIT_VERSION, EPOCH, OP
-from tidelog.pipeline.sources.formats import POSITIONED, TABLE_FORMATS
+from tidelog.pipeline.sources.formats import POSITIONED, TABLE_FORMATS, has_positions
 from tidelog.pipeline.toml_spans import Name, TomlSpans, toml_spans
 
 ENGINES = ("local", "spark")
@@ -186,7 +186,8 @@ class _Reader:
     def _place(self, name: Name, table: Mapping[str, Any], *, needs_path: bool = False) -> Place:
         format_ = self._text(name, table, "format", needed='format = "csv"')
         is_local = self._engine == "local"
-        if format_ in POSITIONED and (name[0] in ("inputs", "changes") or format_ in TABLE_FORMATS):
+        is_ours = has_positions(format_, table.get("options", {}) if self._engine == "spark" else {})
+        if is_ours and (name[0] in ("inputs", "changes") or format_ in TABLE_FORMATS):
             if name[0] == "quarantine":
                 self._bad_value(name, "format", f"the quarantine cannot be a table of format `{format_}`", "", ())
             return self._positioned_place(name, table, format_)
@@ -212,6 +213,8 @@ class _Reader:
             where = (*name, "options")
             if not isinstance(value, str | bool | int | float):
                 self._bad_type((*where, option), "text, a number or a Boolean", value)
+            elif option in known.whole_numbers and (not str(value).isdecimal() or int(value) < 1):
+                self._bad_type((*where, option), "a whole number above 0", value)
             elif not known.has_option(option, is_output=name[0] == "outputs"):
                 message = f"the format `{format_}` has no option `{option}`"
                 self._bad_value(where, option, message, option, known.writes if name[0] == "outputs" else known.options)

@@ -26,7 +26,8 @@ from tidelog.rules.ir import Kind, Relation, RuleProgram
 class Resolved:
     """The operations of a batch on one relation. `by_key` has for each key the row that it has afterwards, or None.
 
-    `inserts` are in the order of the feed. `conflict` describes the first conflict.
+    `inserts` are in the order of the feed. `conflict` describes the first conflict. With `is_cleared` the relation is
+    emptied first: the operations are those after its source was emptied.
     """
 
     deletes: list[Row] = field(default_factory=list)
@@ -34,6 +35,7 @@ class Resolved:
     by_key: dict[Row, Row | None] = field(default_factory=dict)
     conflicts: int = 0
     conflict: str = ""
+    is_cleared: bool = False
 
 
 PrimaryKey = Callable[[Row], Any]
@@ -61,11 +63,18 @@ def resolve_conflicts(
     resolved = Resolved()
     if relation.kind is not Kind.SET:
         for each in operations:
+            if each.verb is Verb.CLEAR:
+                resolved = Resolved(is_cleared=True)
+                continue
             assert each.row is not None
             (resolved.deletes if each.verb is Verb.DELETE else resolved.inserts).append(each.row)
         return resolved
     latest: dict[tuple[bool, Row], list[FeedOperation]] = {}
     for each in operations:
+        if each.verb is Verb.CLEAR:
+            latest.clear()
+            resolved.is_cleared = True
+            continue
         subject = (True, each.key) if each.key is not None else (False, each.row or ())
         found = latest.get(subject)
         if found is None or each.order > found[0].order:

@@ -10,7 +10,7 @@ A separate thread takes the batches, so that an interrupt from the keyboard wait
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,11 +25,13 @@ from tidelog.io.values import quoted
 from tidelog.pipeline.apply import apply
 from tidelog.pipeline.bad_records import BadRecords
 from tidelog.pipeline.batch import Batch, Records, SourceRange, Stop
-from tidelog.pipeline.operations import OperationReader
+from tidelog.pipeline.operations import FeedOperation, OperationReader
 from tidelog.pipeline.resolve_conflicts import Resolved, primary_key, resolve_conflicts
 from tidelog.pipeline.row_feed import FOLDER, RowFeed
 from tidelog.pipeline.settings import Settings
 from tidelog.pipeline.site import Site
+from tidelog.pipeline.sources.formats import is_positioned
+from tidelog.pipeline.unsent import with_unsent_values
 
 START = "start"
 _BATCH, _OUTPUTS = "pipeline batch", "pipeline outputs"
@@ -241,7 +243,10 @@ class _Run:
 
     def _resolve(self, name: str, records: Records, progress: _Progress) -> Resolved:
         reader, on_bad = self._readers[name], partial(progress.bad.add, name)
-        operations = reader.read_all(records, on_bad)
+        operations: Iterable[FeedOperation] = reader.read_all(records, on_bad)
+        if self._feeds[name].key and is_positioned(self._feeds[name].place):
+            committed = partial(self._site.old_rows, name, self._feeds[name].key)
+            operations = with_unsent_values(operations, committed, on_bad)
         resolved = resolve_conflicts(operations, self._relations[name], on_bad, self._primary_keys[name])
         progress.read += reader.count
         progress.conflicts += resolved.conflicts

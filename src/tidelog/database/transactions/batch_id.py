@@ -35,9 +35,10 @@ class BatchId:
     def of(given: object) -> BatchId:
         """Reads the argument of a transaction. Raises UsageError for anything but a name and a number."""
         match given:
-            case (str() as feed, Integral() as number) if feed and not isinstance(number, bool):
-                if 0 <= int(number) <= _LARGEST:
-                    return BatchId(str(feed), int(number))
+            case (str(), bool()):
+                pass
+            case (str() as feed, Integral() as number) if feed and 0 <= int(number) <= _LARGEST:
+                return BatchId(str(feed), int(number))
         raise UsageError(
             f"`batch` is {given!r}; it must be the name of a feed and a whole number, 0 or above",
             code=Code.BAD_BATCH,

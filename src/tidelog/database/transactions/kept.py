@@ -15,19 +15,20 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.engine.kept_changes import changes_gone, changes_not_kept, no_such_epoch
 
 
-def changes_since(locked: LockedEngine, after: int) -> Iterator[Changes]:
+def changes_since(locked: LockedEngine, after: object) -> Iterator[Changes]:
     """Returns the changes of the epochs after this one. Raises UsageError at once where they are not there."""
-    if not isinstance(after, Integral) or isinstance(after, bool) or after < -1:
+    if isinstance(after, bool) or not isinstance(after, Integral) or int(after) < -1:
         raise UsageError(f"`epoch` is {after!r}; it must be a whole number, -1 or above", code=Code.BAD_LIMIT)
+    epoch = int(after)
     with locked.engine() as engine:
         since, last = engine.kept_since(), locked.report.epoch
     if since is None:
         raise changes_not_kept()
-    if after > last:
-        raise no_such_epoch(after, last)
-    if after < since:
-        raise changes_gone(after, since, last)
-    return _read(locked, range(int(after) + 1, last + 1))
+    if epoch > last:
+        raise no_such_epoch(epoch, last)
+    if epoch < since:
+        raise changes_gone(epoch, since, last)
+    return _read(locked, range(epoch + 1, last + 1))
 
 
 def _read(locked: LockedEngine, epochs: range) -> Iterator[Changes]:

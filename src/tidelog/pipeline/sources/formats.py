@@ -22,6 +22,9 @@ class SourceFormat:
     `gives_rows` is set if a feed without `op` and `envelope` gives changes of rows, which add up, and its first rows
     itself; then it takes no `key` and `order`. `package` is the import that the format needs, and `extra` the extra of
     Tidelog that installs it.
+    `gives_operations` is set if the records of a feed state their operation and order themselves; then it takes no
+    `op`, `order` and `envelope`. `whole_numbers` are options that are whole numbers above 0. `of_spark` is an option
+    that only Spark's own source of the same name has: with it, the place is Spark's.
     """
 
     module: str
@@ -32,6 +35,9 @@ class SourceFormat:
     gives_rows: bool = False
     package: str = ""
     extra: str = ""
+    gives_operations: bool = False
+    whole_numbers: tuple[str, ...] = ()
+    of_spark: str = ""
 
     def has_option(self, name: str, *, is_output: bool = False) -> bool:
         """True if a place may have the option."""
@@ -60,6 +66,27 @@ POSITIONED: dict[str, SourceFormat] = {
         package="pyiceberg",
         extra="iceberg",
     ),
+    "kafka": SourceFormat(
+        f"{_HERE}.kafka",
+        options=(
+            *("topic", "bootstrap.servers", "startingOffsets", "maxOffsetsPerTrigger", "isolation.level", "client.id"),
+            *("security.*", "sasl.*", "ssl.*", "socket.*", "fetch.*", "broker.*", "reconnect.*"),
+        ),
+        needed={"topic": 'topic = "edges"', "bootstrap.servers": '"bootstrap.servers" = "localhost:9092"'},
+        package="confluent_kafka",
+        extra="kafka",
+        whole_numbers=("maxOffsetsPerTrigger",),
+        of_spark="kafka.bootstrap.servers",
+    ),
+    "postgres": SourceFormat(
+        f"{_HERE}.postgres.source",
+        options=("dsn", "table", "slot", "publication", "maxChangesPerTrigger"),
+        needed={"table": 'table = "public.edge"', "slot": 'slot = "tidelog"'},
+        package="psycopg2",
+        extra="postgres",
+        gives_operations=True,
+        whole_numbers=("maxChangesPerTrigger",),
+    ),
 }
 
 
@@ -69,12 +96,23 @@ TABLE_FORMATS = ("delta", "iceberg")
 
 def is_positioned(place: Place) -> bool:
     """True if batches from a place are ranges of positions."""
-    return place.format in POSITIONED
+    return has_positions(place.format, place.options)
+
+
+def has_positions(name: str, options: object) -> bool:
+    """True if a place with this format and these options has positions; Spark may have a source of the same name."""
+    known = POSITIONED.get(name)
+    return known is not None and not (known.of_spark and isinstance(options, Mapping) and known.of_spark in options)
 
 
 def gives_rows(feed: Feed) -> bool:
     """True if a feed gives changes of rows instead of records with operations."""
     return is_positioned(feed.place) and POSITIONED[feed.place.format].gives_rows and not (feed.op or feed.is_envelope)
+
+
+def gives_operations(feed: Feed) -> bool:
+    """True if the records of a feed state their operation and their order themselves."""
+    return is_positioned(feed.place) and POSITIONED[feed.place.format].gives_operations
 
 
 def open_source(place: Place, relation: Relation, feed: Feed | None = None) -> Source:
