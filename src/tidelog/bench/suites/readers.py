@@ -204,9 +204,7 @@ def readers(settings: Settings) -> Outcome:
         works.append((_SCAN_EVERY, partial(_scan, db, recorder)))
         _beside(recorder, writer, works)
         out.check(f"{_GROUP}: the snapshot", pinned.relation("Reach").rows() == before, True)
-    wrong = sum(
-        not any(_is_of(state, *read[1:]) for state in recorder.states[read[0] :]) for read in recorder.reads
-    )
+    wrong = sum(not any(_is_of(state, *read[1:]) for state in recorder.states[read[0] :]) for read in recorder.reads)
     out.check(f"{_GROUP}: reads that are of no committed epoch", wrong, 0)
     for kind, seconds in sorted(recorder.seconds.items()):
         out.case(_GROUP, f"{kind}, all reads", seconds)
