@@ -17,7 +17,7 @@ $(SET_UP): requirements.lock pyproject.toml scripts/setup.sh
 	@scripts/setup.sh
 
 demo-delta: $(SET_UP) ## Who controls whom, from a Delta table to Delta tables (a few seconds)
-	@$(PYTHON) examples/delta/demo.py
+	@$(PYTHON) examples/delta/control.py
 
 demo: $(SET_UP) ## Who can reach what in a network that changes, on Spark (about a minute and a half)
 	@$(PYTHON) examples/network/demo.py

@@ -21,7 +21,7 @@ def test_the_network_demo_runs_on_the_local_engine(tmp_path: Path) -> None:
 
 
 def test_the_delta_demo_follows_a_table(tmp_path: Path) -> None:
-    demo = EXAMPLES / "delta" / "demo.py"
+    demo = EXAMPLES / "delta" / "control.py"
     run = subprocess.run([sys.executable, str(demo), str(tmp_path / "demo")], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert "two files become one:\n  batch 2: 0 rows read; nothing changes\n" in run.stdout

@@ -1,6 +1,6 @@
 """Who controls whom: a pipeline from a Delta table to Delta tables, without Java.
 
-    python examples/delta/demo.py [FOLDER]
+    python examples/delta/control.py [FOLDER]
 
 The table of shares changes by appends, an update, a delete, a merge and a compaction. After each the pipeline of
 `control.toml` is run once, as a timer would. The outputs are Delta tables that any tool reads; here polars reads them.
