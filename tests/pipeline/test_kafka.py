@@ -89,7 +89,7 @@ def hosts(folder: Path, brokers: Brokers, more: str) -> Pipe:
 
 
 def test_a_topic_is_followed_from_its_first_record_on(tmp_path: Path, brokers: Brokers) -> None:
-    for number, (src, dst) in enumerate(["ab", "bc", "cd", "de"]):
+    for number, (src, dst) in enumerate(zip("abcd", "bcde", strict=True)):
         brokers.send("edges", edge("+", src, dst), partition=number % 3)
     brokers.flush()
     pipe = edges(tmp_path, brokers)
@@ -297,7 +297,7 @@ def test_settings_that_are_not_of_this_format_are_errors(tmp_path: Path, options
 
 @pytest.mark.spark
 def test_spark_follows_a_topic_in_the_same_way(tmp_path: Path, brokers: Brokers, spark: Any) -> None:
-    for number, (src, dst) in enumerate(["ab", "bc", "cd"]):
+    for number, (src, dst) in enumerate(zip("abc", "bcd", strict=True)):
         brokers.send("edges", edge("+", src, dst), partition=number)
     brokers.flush()
     pipe = edges(tmp_path, brokers, engine="spark")

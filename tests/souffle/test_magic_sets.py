@@ -120,7 +120,7 @@ def test_outputs_are_the_same_after_every_epoch(name: str, seed: int) -> None:
     held: dict[str, set[Row]] = {"edge": set(), "start": set()}
     with plain.open() as whole, asked.open() as demand:
         for _ in range(10):
-            new = {
+            new: dict[str, set[Row]] = {
                 "edge": {(chance.randrange(7), chance.randrange(7)) for _ in range(chance.randrange(5))},
                 "start": {(chance.randrange(7),) for _ in range(chance.randrange(2))},
             }

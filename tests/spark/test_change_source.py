@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -106,7 +107,7 @@ class Follower:
 
     def __init__(self, session: Any, place: Path, checkpoint: Path, **options: str) -> None:
         self.seen: Counter[tuple[str, str, str, int]] = Counter()
-        self._stream = lambda: changes(session.readStream, place, **options)
+        self._stream: Callable[[], Any] = lambda: changes(session.readStream, place, **options)
         self._checkpoint = str(checkpoint)
 
     def run(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -117,14 +118,15 @@ def test_the_number_lasts_through_reopening_backup_migration_and_the_other_engin
             tx.insert("Edge", [("a", "b")])
         db.backup(tmp_path / "copy")
     changed = tidelog.compile(REACH + "output relation More(x: string)\nMore(x) :- Edge(x, _).")
-    for open_ in (
+    ways: list[Callable[[], tidelog.Database]] = [
         lambda: tidelog.open(tmp_path / "db"),
         lambda: tidelog.open(tmp_path / "copy"),
         lambda: changed.open(path=tmp_path / "copy", migrate=True),
         lambda: changed.open("auto", path=tmp_path / "copy"),
         lambda: tidelog.compile(REACH).open("auto", path=tmp_path / "copy", migrate={"drop": "*"}),
         lambda: tidelog.open(tmp_path / "copy", engine="local"),
-    ):
+    ]
+    for open_ in ways:
         with open_() as db:
             assert db.batches == {"feed": 4}
             with db.transaction(batch=("feed", 4)) as tx:

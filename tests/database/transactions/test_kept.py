@@ -79,7 +79,11 @@ def test_values_of_all_kinds_and_weights_are_kept(engine: str, tmp_path: Path) -
     program = tidelog.compile(MIXED)
     types = program.types
     with program.open(engine, path=tmp_path, keep_changes=10) as db:
-        rows = {"In": [(1, types.A(x=2), None), (2, types.B(t="ü"), "m")], "Bag": [2, 3, 3], "Event": [7]}
+        rows: dict[str, list[Any]] = {
+            "In": [(1, types.A(x=2), None), (2, types.B(t="ü"), "m")],
+            "Bag": [2, 3, 3],
+            "Event": [7],
+        }
         given = {1: committed(db, rows), 2: committed(db, {"Bag": [9]}, {"In": rows["In"][:1], "Bag": [3]})}
         assert given[1]["Twice"] == {(1,): 3}
         assert given[1]["Seen"] == {(7,): 1}
