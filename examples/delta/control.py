@@ -74,8 +74,8 @@ def main(folder: Path) -> None:
     path = folder / "lake/shares"
     first = shares(("Harbor", "Lake", 70), ("Ridge", "Dock", 55), ("Lake", "Dock", 20), ("Mill", "Sand", 51))
     write_deltalake(path, first, configuration={"delta.enableChangeDataFeed": "true"})
-    changes: list[tuple[str, Callable[[], object]]] = [("the table at first", lambda: None), *day(path)]
-    for what, change in changes:
+    steps: list[tuple[str, Callable[[], object]]] = [("the table at first", lambda: None), *day(path)]
+    for what, change in steps:
         change()
         print(f"{what}:")
         for step in run(folder):
