@@ -44,7 +44,7 @@ Kept((x << 1) | (x as u8)) :- In(i, x, _), i == 7.
     [
         ((1, 255, 0), "the rule `Sum(i, x + 1) :- In(i, x, _), i == 1.` at <text>:13:1: 255 + 1 is 256, which is not"),
         ((2, 16, 0), "16 * 16 is 256"),
-        ((3, 0, 0), "0 - 1 is -1, which is not between 0 and 255, with x = 0; the last commit is intact"),
+        ((3, 0, 0), "0 - 1 is -1, which is not between 0 and 255, with i = 3, x = 0; the last commit is intact"),
         ((4, 0, -128), "-128 / -1 is 128"),
         ((5, 0, -128), "0 - -128 is 128"),
         ((6, 128, 0), "the function `twice` at <text>:3:10 of the rule `Twice(twice(x)) :- In(i, x, _), i == 6.` at"),
