@@ -149,7 +149,7 @@ class BytecodeCompiler:
 
 
 class VariantCompiler(ExpressionCompiler):
-    """Compiles one variant. With `keeps_all` its buffers have all variables, and not only those that later steps read."""
+    """Compiles one variant. With `keeps_all` its buffers have all variables, not only those that later steps read."""
 
     def __init__(
         self, compiler: BytecodeCompiler, variant: Variant, inside: frozenset[str], *, keeps_all: bool = False
