@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -35,7 +35,7 @@ Twice((price * 2) as decimal<4, 2>) :- Sold(shop, day, price).
 """
 
 
-def failure(program: str, facts: dict[str, Sequence[Any]], **options: Any) -> str:
+def failure(program: str, facts: Mapping[str, Any], **options: Any) -> str:
     """Returns the message of the epoch that takes the last relation's facts; nothing of it may stay."""
     *before, last = facts
     with tidelog.compile(program, overflow="error").open(**options) as database:
