@@ -12,8 +12,10 @@ the scales that Spark gives them, and are rounded half up; a result that is no v
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from types import MappingProxyType
 from typing import Any, Final
 
 from tidelog.types import (
@@ -50,10 +52,10 @@ _UNITS = [EXACT.scaleb(Decimal(1), -scale) for scale in range(MOST_DIGITS + 1)]
 class OutOfTypeError(ZeroDivisionError):
     """An operation whose result is no value of its type. Like a division by zero, it has no result at all.
 
-    `values` are those of the rule's variables, as far as the operation was given them.
+    `row` has the variables of the rule that are bound there, with the texts of their values.
     """
 
-    values = ""
+    row: Mapping[str, str] = MappingProxyType({})
 
 
 def unit_range(type_: ScaledType) -> tuple[int, int]:

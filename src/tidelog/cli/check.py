@@ -18,6 +18,7 @@ from tidelog.diagnostics.wording import counted
 @click.command(short_help="Print all errors and warnings of programs.")
 @programs_argument
 @options.language
+@options.overflow
 @options.modules
 @externs_option
 @click.option("--json", "as_json", is_flag=True, help="Print errors and warnings to standard output, as a JSON list.")
@@ -26,6 +27,7 @@ from tidelog.diagnostics.wording import counted
 def check(
     context: click.Context,
     programs: tuple[Path, ...],
+    overflow: str | None,
     modules: tuple[Path, ...],
     externs_file: Path | None,
     as_json: bool,
@@ -47,12 +49,13 @@ def check(
     from tidelog.rules.lower.program import Options
 
     externs = load_externs(externs_file)
+    chosen = Options(externs, **language, overflow=overflow or "wrap")
     wrong = 0
     records = []
     for path in programs:
         try:
             source = read_program(path)
-            typed = check_source(source, modules, Options(**language))
+            typed = check_source(source, modules, chosen)
         except ProgramError as error:
             wrong += 1
             records += [as_record(each) for each in error.diagnostics]
@@ -65,7 +68,7 @@ def check(
             print_warnings(typed)
         try:
             if externs_file is not None:
-                functions = compile_program(source, modules, Options(externs, **language)).rules.functions
+                functions = compile_program(source, modules, chosen).rules.functions
                 functions.require(function.id for function in typed.functions.values() if function.is_extern)
         except UsageError as error:
             wrong += 1

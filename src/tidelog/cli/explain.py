@@ -25,6 +25,7 @@ _limit_option = partial(click.option, metavar="N", type=click.IntRange(min=1), s
 @_limit_option("--depth", default=40, help="Print at most this many levels of the tree.")
 @_limit_option("--lines", default=400, help="Print at most this many lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every step once, with a number.")
+@options.overflow
 @options.modules
 @externs_option
 @options.debug
@@ -37,6 +38,7 @@ def explain(
     depth: int,
     lines: int,
     as_json: bool,
+    overflow: str | None,
     modules: tuple[Path, ...],
     externs_file: Path | None,
 ) -> None:
@@ -61,7 +63,8 @@ def explain(
 
     with Progress() as progress:
         progress.start("compile")
-        compiled = compile(program, externs=load_externs(externs_file), search_path=modules)
+        externs = load_externs(externs_file)
+        compiled = compile(program, externs=externs, search_path=modules, overflow=overflow or "wrap")
         print_warnings(compiled.stages.typed)
         name, values = _read_row(row, compiled)
         files = find_files(facts, declared(compiled.stages.rules, Role.INPUT))

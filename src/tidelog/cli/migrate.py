@@ -55,6 +55,7 @@ def _pairs(_: click.Context, parameter: click.Parameter, given: tuple[str, ...])
     " May be given several times.",
 )
 @click.option("-y", "--yes", is_flag=True, help="Lose whatever is printed as lost, without asking.")
+@options.overflow
 @options.modules
 @externs_option
 @options.debug
@@ -66,6 +67,7 @@ def migrate(
     default: dict[str, str],
     drop: tuple[str, ...],
     yes: bool,
+    overflow: str | None,
     modules: tuple[Path, ...],
     externs_file: Path | None,
 ) -> None:
@@ -82,7 +84,8 @@ def migrate(
     """
     import tidelog
 
-    compiled = tidelog.compile(program, externs=load_externs(externs_file), search_path=modules)
+    externs = load_externs(externs_file)
+    compiled = tidelog.compile(program, externs=externs, search_path=modules, overflow=overflow or "wrap")
     said: dict[str, Any] = {
         "rename": rename,
         "default": {name: _value(compiled, name, text) for name, text in default.items()},

@@ -49,6 +49,13 @@ modules = click.option(
 
 facts = partial(click.option, "-F", "--facts", metavar="DIR", type=FOLDER)
 
+overflow = click.option(
+    "--overflow",
+    type=click.Choice(("wrap", "error")),
+    help="What happens where a result of integer arithmetic does not fit into its type: it wraps around, or the epoch"
+    " ends with an error that names the rule and the row.  [default: wrap]",
+)
+
 program = click.argument("program", metavar="PROGRAM.dl", type=FILE)
 
 

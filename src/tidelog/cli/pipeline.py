@@ -34,6 +34,7 @@ from tidelog.cli.externs import externs_option, load_externs
     "  [default: skip with a [quarantine], else fail]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each batch instead of a table.")
+@options.overflow
 @options.opening
 @options.modules
 @externs_option
@@ -45,6 +46,7 @@ def pipeline(
     engine: str | None,
     on_bad_row: str | None,
     as_json: bool,
+    overflow: str | None,
     modules: tuple[Path, ...],
     externs_file: Path | None,
     opening: dict[str, Any],
@@ -69,7 +71,8 @@ def pipeline(
     from tidelog.pipeline.run import run_pipeline
 
     settings, spans = read_settings(file, engine)
-    program = compile(settings.program, externs=load_externs(externs_file), search_path=modules)
+    way = overflow or settings.overflow
+    program = compile(settings.program, externs=load_externs(externs_file), search_path=modules, overflow=way)
     print_warnings(program.stages.typed)
     check_settings(settings, spans, program.stages.rules)
     with (JsonSteps if as_json else TableSteps)() as steps:

@@ -45,6 +45,7 @@ from tidelog.cli.externs import externs_option, load_externs
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
 @options.opening
 @options.language
+@options.overflow
 @options.modules
 @externs_option
 @options.debug
@@ -58,6 +59,7 @@ def run(
     format_name: str,
     on_bad_row: str,
     as_json: bool,
+    overflow: str | None,
     modules: tuple[Path, ...],
     externs_file: Path | None,
     opening: dict[str, Any],
@@ -82,6 +84,7 @@ def run(
       tidelog run reach.dl -F facts -D out --format parquet
       tidelog run reach.dl -F facts -D out --deadline 60 --max-rows 1000000
       tidelog run reach.dl -F facts -D out --on-bad-row skip --json
+      tidelog run reach.dl -F facts -D out --overflow error
       tidelog run reach.dl -F more -D out --db reach-db --engine spark
     """
     from tidelog.cli.run_once import run_once
@@ -98,7 +101,7 @@ def run(
         modules=modules,
         externs=externs,
         opening={**opening, "plans": plans, "path": directory},
-        language=language,
+        language={**language, "overflow": overflow or "wrap"},
     )
     if as_json:
         print_json(summary)

@@ -70,7 +70,8 @@ def run_once(
     """Reads, evaluates, writes; nothing is written unless all of the facts are read and evaluated.
 
     With `skip_bad_rows`, rows that do not fit are skipped, and counted in a warning for each file. `opening` has
-    further options of `Program.open`, `language` those of the compiler that say what the text is written in.
+    further options of `Program.open`, `language` those of the compiler that say what the text is written in and what it
+    means.
     """
     with Progress() as progress:
         progress.start("compile")

@@ -26,6 +26,7 @@ from tidelog.cli.externs import externs_option, load_externs
 @click.option("--no-store", is_flag=True, help="`dump` prints nothing, and no rows are stored for it.")
 @click.option("--no-delta", is_flag=True, help="`commit dump_changes` prints nothing.")
 @click.option("-w", "--workers", metavar="N", type=click.IntRange(min=1), help="Ignored; accepted for old scripts.")
+@options.overflow
 @options.opening
 @options.debug
 @click.pass_context
@@ -43,6 +44,7 @@ def shell(
     no_store: bool,
     no_delta: bool,
     workers: int | None,
+    overflow: str | None,
     opening: dict[str, Any],
 ) -> None:
     """Runs commands on a program, from the terminal or from standard input. `help;` lists them.
@@ -71,7 +73,10 @@ def shell(
             search_path=modules,
             keep_duplicates=keep_duplicates,
             output_internal=output_internal_relations,
+            overflow=overflow or "wrap",
         )
+    elif overflow is not None:
+        raise click.UsageError("`--overflow` needs a PROGRAM.dl: the program of a database has its own.", context)
     elif directory is not None:
         from tidelog.database.storage.open_local import read_program
 

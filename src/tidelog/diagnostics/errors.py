@@ -13,7 +13,6 @@ TidelogError                     exit code of the command line
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -65,27 +64,26 @@ class EvaluationError(TidelogError):
     """A rule failed while an epoch ran; the state is that of the last commit."""
 
 
-def _short(value: object) -> str:
-    if isinstance(value, int) and value.bit_length() > 1000:
-        return f"an integer of {value.bit_length()} bits"  # Python refuses to print the longest ones
-    return reprlib.repr(value)
-
-
 class OverflowedError(EvaluationError):
     """A result did not fit into its type. `place` is the rule or function, if the operation knows it; the evaluator of
-    the rule adds what is missing: the values of its variables, and the rule."""
+    the rule adds what is missing: the values of its variables (`row`, as texts), and the rule."""
 
-    def __init__(self, told: str, *, help: str, place: str = "") -> None:
+    def __init__(self, told: str, *, help: str | None = None, place: str = "") -> None:
         super().__init__(told, code="E612", help=help)
         self._told, self._place = told, place
-        self._values = self._rule = ""
+        self._rule = ""
+        self._row: Mapping[str, str] = {}
         self._tell()
 
-    def add_values(self, values: Mapping[str, object]) -> None:
-        """Adds the values of a rule's variables, once."""
-        if not self._values:
-            self._values = ", ".join(f"{name} = {_short(value)}" for name, value in values.items())
-            self._tell()
+    @property
+    def row(self) -> Mapping[str, str]:
+        """The variables that are bound where the operation failed, with the texts of their values."""
+        return self._row
+
+    @row.setter
+    def row(self, row: Mapping[str, str]) -> None:
+        self._row = row
+        self._tell()
 
     def add_rule(self, text: str, place: object) -> None:
         """Adds the rule, unless the place is one."""
@@ -95,7 +93,7 @@ class OverflowedError(EvaluationError):
 
     def _tell(self) -> None:
         where = " of ".join(filter(None, (self._place, self._rule)))
-        values = f", with {self._values}" if self._values else ""
+        values = f", with {', '.join(f'{name} = {text}' for name, text in self._row.items())}" if self._row else ""
         self.message = f"{f'{where}: ' if where else ''}{self._told}{values}; the last commit is intact"
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.functions.runtime_errors import ROW_ERRORS, name_row
 from tidelog.functions.scalar import ScalarFunction
 from tidelog.rules.lower.unfold import Unfolding
 
@@ -37,11 +38,17 @@ class Results:
 
 
 def call_distinct(
-    call: Call, codes: Numbers, arguments: Iterable[tuple[Any, ...]], pace: Callable[[], object], most: float
+    call: Call,
+    codes: Numbers,
+    arguments: Iterable[tuple[Any, ...]],
+    pace: Callable[[], object],
+    most: float,
+    failed: Callable[[Exception, int], None],
 ) -> Iterator[Results]:
     """Calls `pace` and `call` once for each argument tuple; `codes` has the number of the tuple for each row.
 
-    Yields the results when there are `most` alternatives, and at the end; one call may exceed that number.
+    Yields the results when there are `most` alternatives, and at the end; one call may exceed that number. `failed` is
+    told of an error that names its row, and of the first row with the arguments.
     """
     found: list[Sequence[tuple[Any, ...]]] = []
     first = count = 0
@@ -51,7 +58,11 @@ def call_distinct(
             yield _expand(rows, codes[rows] - first, found)
             first, count, found = number, 0, []
         pace()
-        found.append(call(*each))
+        try:
+            found.append(call(*each))
+        except ROW_ERRORS as error:
+            failed(error, int(np.argmax(codes == number)))
+            raise
         count += len(found[-1])
     rows = np.flatnonzero(codes >= first) if first else np.arange(len(codes))
     yield _expand(rows, codes[rows] - first if first else codes, found)
@@ -62,11 +73,13 @@ def call_on_lists(
     columns: Sequence[list[Any]],
     length: int,
     decode: Callable[[list[Any], int], list[Any]],
+    row_values: Callable[[int], dict[str, Any]],
     *,
     binds: bool,
 ) -> Results:
     """Calls a function of a rule on columns of `length` encoded values; `decode` decodes values of a numbered column.
-    An assignment (`binds`) has one alternative, a condition one or none.
+    An assignment (`binds`) has one alternative, a condition one or none. `row_values` returns the variables of a row,
+    which an error names.
     """
     call: Call = function.call
     if not isinstance(function, Unfolding):
@@ -76,7 +89,12 @@ def call_on_lists(
     keys = zip(*columns, strict=True) if columns else [()] * length
     codes = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
     decoded = [decode(list(column), i) for i, column in enumerate(zip(*numbers))]
-    (results,) = call_distinct(call, codes, zip(*decoded) if decoded else numbers, lambda: None, inf)
+
+    def failed(error: Exception, row: int) -> None:
+        name_row(error, row_values(row))
+
+    arguments = zip(*decoded) if decoded else numbers
+    (results,) = call_distinct(call, codes, arguments, lambda: None, inf, failed)
     return results
 
 

@@ -70,12 +70,14 @@ class Match:
 class Compute:
     """An expression: its function, the slots of its arguments, and those of its results.
 
-    A result whose flag is true has to agree with its slot; the others become the next slots.
+    A result whose flag is true has to agree with its slot; the others become the next slots. `row` are all variables
+    that are bound before it, with their slots: errors name their values.
     """
 
     function: ScalarFunction | Unfolding
     arguments: tuple[tuple[int, Type], ...]
     results: tuple[tuple[int, Type, bool], ...]
+    row: tuple[tuple[str, int, Type], ...]
 
     def ways(self, *arguments: Any) -> Sequence[tuple[Any, ...]]:
         """Returns the results for each way in which a rewrite goes on."""
@@ -127,12 +129,13 @@ class BodyWalk:
             else compile_scalar(expression, names, self._functions)
         )
         arguments = tuple(self._slots[name] for name in names)
+        row = tuple((name, slot, type_) for name, (slot, type_) in self._slots.items())
         results = []
         for each in variables:
             is_bound = each.name in self._slots
             slot, _ = self._slots.setdefault(each.name, (len(self._slots), each.type))
             results.append((slot, each.type, is_bound))
-        return Compute(function, arguments, tuple(results))
+        return Compute(function, arguments, tuple(results), row)
 
     def source(self, term: Term) -> Slot | Word:
         """Returns the source of the word of a bound term."""

@@ -142,6 +142,23 @@ class Callees:
         """Returns the functions that an expression names, once each, in the order of mention."""
         return tuple(dict.fromkeys(id_ for id_, _ in self._calls(expression)))
 
+    def has_side_effects(self, expressions: Iterable[Expression]) -> bool:
+        """True where an expression can reach a function that says it has side effects, whether signed or not."""
+        seen: set[str] = set()
+        pending = [id_ for expression in expressions for id_ in self.called(expression)]
+        while pending:
+            id_ = pending.pop()
+            if id_ in seen:
+                continue
+            seen.add(id_)
+            signature = self.signatures.get(id_)
+            if signature is None:
+                function = self._functions[id_]
+                pending.extend(() if function.body is None else self.called(function.body))
+            if _has_effects(function) if signature is None else signature.side_effects:
+                return True
+        return False
+
     def needed_by(self, expression: Expression) -> set[str]:
         """Returns the type variables that must be known at run time to evaluate the expression."""
         found: set[str] = set()

@@ -107,11 +107,7 @@ class CompiledFunctions:
 
     def has_side_effects(self, *expressions: Expression) -> bool:
         """True where an expression can reach a function that says it has side effects."""
-        return any(
-            self.callees.signatures[id_].side_effects
-            for expression in expressions
-            for id_ in self.callees.called(expression)
-        )
+        return self.callees.has_side_effects(expressions)
 
     def writer(self) -> UnitWriter:
         """Returns a writer for a unit that calls functions which are compiled already."""

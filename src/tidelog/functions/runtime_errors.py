@@ -7,7 +7,7 @@ by zero, and a result that is no value of its type, pass unchanged: the evaluato
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import PurePath
@@ -19,8 +19,25 @@ from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError, OverflowedError, TidelogError
 from tidelog.iso_texts import value_text
 from tidelog.scaled_values import OutOfTypeError
+from tidelog.values.quote import quote
 
 FILE_NAME = "<functions>"
+ROW_ERRORS = (OverflowedError, OutOfTypeError)
+"""The errors that say in which row they happened."""
+
+_MOST_CHARACTERS = 60
+_MOST_BITS = 1000
+
+
+def name_row(error: Exception, values: Mapping[str, object]) -> None:
+    """Adds to an error the variables that are bound in the row where it happened, unless it has more of them.
+
+    Other errors stay as they are. Variables that only the compiler knows are left out.
+    """
+    if isinstance(error, ROW_ERRORS):
+        named = {name: _shown(value) for name, value in values.items() if "#" not in name}
+        if len(named) >= len(error.row):
+            error.row = named
 
 
 def retry_deep(
@@ -28,11 +45,7 @@ def retry_deep(
 ) -> Any:
     """Runs `function` again on a deeper stack if its first run raised RecursionError; raises other errors as users see
     them. `names` are the variables of a rule that the arguments are of."""
-    if isinstance(error, OverflowedError):
-        error.add_values({name: value for name, value in zip(names, arguments) if "#" not in name})
-    if isinstance(error, OutOfTypeError) and not error.values:
-        found = (f"{name} = {_shown(value)}" for name, value in zip(names, arguments) if "#" not in name)
-        error.values = ", ".join(found)
+    name_row(error, dict(zip(names, arguments)))
     if isinstance(error, RecursionError):
         if not is_deep():
             return deeply(function, *arguments)
@@ -47,7 +60,7 @@ def without_result(where: str, error: ZeroDivisionError | None = None) -> Evalua
     """Returns the error of an expression that has no result: a division by zero, or a value that is none of its
     type; `where` says which expression it was."""
     if isinstance(error, OutOfTypeError):
-        values = f", with {error.values}," if error.values else ""
+        values = f", with {', '.join(f'{name} = {text}' for name, text in error.row.items())}," if error.row else ""
         return EvaluationError(
             f"{error}{values} {where}",
             code=Code.OUT_OF_TYPE,
@@ -61,9 +74,20 @@ def without_result(where: str, error: ZeroDivisionError | None = None) -> Evalua
 
 
 def _shown(value: object) -> str:
-    """Returns a date, a time or a decimal as its literal is written, and any other value in short."""
-    if isinstance(value, date | timedelta | Decimal):
-        return value_text(value)
+    """Returns a date, a time, a decimal, a Boolean or a string as the language writes it, and any other value in short;
+    a long text has its two ends."""
+    match value:
+        case date() | timedelta() | Decimal():
+            return value_text(value)
+        case bool():
+            return "true" if value else "false"
+        case int() if value.bit_length() > _MOST_BITS:
+            return f"an integer of {value.bit_length()} bits"  # Python refuses to print the longest ones
+        case int():
+            return str(value)
+        case str():
+            half = _MOST_CHARACTERS // 2
+            return quote(value if len(value) <= _MOST_CHARACTERS else f"{value[:half]}…{value[-half:]}")
     return reprlib.repr(value)
 
 

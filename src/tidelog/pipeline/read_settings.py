@@ -36,6 +36,7 @@ from tidelog.pipeline.settings import (
 from tidelog.pipeline.sinks import CHANGE_COLUMNS, CHANGE_TYPE, COMMIT_VERSION, EPOCH, OP
 from tidelog.pipeline.sources.formats import POSITIONED, TABLE_FORMATS, has_positions
 from tidelog.pipeline.toml_spans import Name, TomlSpans, toml_spans
+from tidelog.rules.lower.checked_arithmetic import WAYS, WRAP
 
 ENGINES = ("local", "spark")
 _OF_A_PLACE = ("format", "path", "options")
@@ -98,7 +99,7 @@ class _Reader:
         self._engine = engine
 
     def settings(self, path: Path) -> Settings:
-        known = ("program", "engine", "state", "inputs", "changes", "outputs", "quarantine")
+        known = ("program", "engine", "overflow", "state", "inputs", "changes", "outputs", "quarantine")
         self._refuse_unknown((), self._document, known)
         engine = self._choice((), self._document, "engine", ENGINES, "local")
         self._engine = engine = self._engine or engine
@@ -109,6 +110,7 @@ class _Reader:
             file=path,
             program=(self._folder / program).resolve(),
             engine=engine,
+            overflow=self._choice((), self._document, "overflow", WAYS, WRAP),
             state=self._state(state),
             tables=self._each("inputs", self._table),
             feeds=self._each("changes", self._feed),

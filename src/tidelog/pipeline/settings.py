@@ -95,3 +95,4 @@ class Settings:
     feeds: tuple[Feed, ...] = ()
     outputs: tuple[Output, ...] = ()
     quarantine: Place | None = None
+    overflow: str = "wrap"

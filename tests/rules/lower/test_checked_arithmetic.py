@@ -44,7 +44,7 @@ Kept((x << 1) | (x as u8)) :- In(i, x, _), i == 7.
     [
         ((1, 255, 0), "the rule `Sum(i, x + 1) :- In(i, x, _), i == 1.` at <text>:13:1: 255 + 1 is 256, which is not"),
         ((2, 16, 0), "16 * 16 is 256"),
-        ((3, 0, 0), "0 - 1 is -1, which is not between 0 and 255, with x = 0; the last commit is intact"),
+        ((3, 0, 0), "0 - 1 is -1, which is not between 0 and 255, with i = 3, x = 0; the last commit is intact"),
         ((4, 0, -128), "-128 / -1 is 128"),
         ((5, 0, -128), "0 - -128 is 128"),
         ((6, 128, 0), "the function `twice` at <text>:3:10 of the rule `Twice(twice(x)) :- In(i, x, _), i == 6.` at"),
@@ -212,3 +212,30 @@ def test_without_an_overflow_results_are_those_of_the_default(strategy: str) -> 
             assert changes[0] == changes[1]
             for name in ("Dist", "Cost", "Far"):
                 assert one.relation(name).rows() == other.relation(name).rows()
+
+
+def test_the_expression_of_an_aggregate_is_checked() -> None:
+    text = """
+    input relation In(s: string, x: u8)
+    output relation Out(s: string, x: u32)
+    Out(s, t) :- In(s, x), var t = sum((x * 2) as u32) by (s).
+    """
+    with tidelog.compile(text, overflow="error").open() as database:
+        with database.transaction() as tx:
+            tx.insert("In", [("a", 127), ("a", 1)])
+        assert database.relation("Out").rows() == [("a", 256)]
+        with pytest.raises(EvaluationError, match=r"128 \* 2 is 256"), database.transaction() as tx:
+            tx.insert("In", [("a", 128)])
+
+
+def test_an_aggregate_may_call_a_function_that_nothing_has_called_before() -> None:
+    text = """
+    function twice(x: u8): u32 { x as u32 * 2 }
+    input relation In(s: string, x: u8)
+    output relation Out(s: string, x: u32)
+    Out(s, t) :- In(s, x), var t = sum(twice(x)) by (s).
+    """
+    with tidelog.compile(text).open() as database:
+        with database.transaction() as tx:
+            tx.insert("In", [("a", 200), ("a", 1)])
+        assert database.relation("Out").rows() == [("a", 402)]

@@ -142,12 +142,20 @@ class BytecodeCompiler:
                 )
         return bytecode
 
+    def whole(self, variant: Variant, inside: Sequence[str]) -> Bytecode:
+        """Returns the bytecode of a variant with Python steps that have all variables that are bound there."""
+        compiler = VariantCompiler(self, variant, frozenset(inside), keeps_all=True)
+        return compiler.alone(compiler.run())
+
 
 class VariantCompiler(ExpressionCompiler):
-    """Compiles one variant."""
+    """Compiles one variant. With `keeps_all` its buffers have all variables, not only those that later steps read."""
 
-    def __init__(self, compiler: BytecodeCompiler, variant: Variant, inside: frozenset[str]) -> None:
+    def __init__(
+        self, compiler: BytecodeCompiler, variant: Variant, inside: frozenset[str], *, keeps_all: bool = False
+    ) -> None:
         super().__init__(compiler.word)
+        self.keeps_all = keeps_all
         self.compiler = compiler
         self.variant = variant
         self.inside = inside
@@ -355,13 +363,14 @@ class VariantCompiler(ExpressionCompiler):
         """
         names = sorted(typed.variables(expression))
         needed = {*names, *_names_after(rest, self.variant), *(variable.name for variable in variables)}
-        kept = [name for name in self.bound if name in needed]
+        kept = [name for name in self.bound if self.keeps_all or name in needed]
         step = PythonStep(
             call,
             tuple((kept.index(name), self.types[name]) for name in names),
             tuple((each.type, kept.index(each.name) if each.name in kept else None) for each in variables),
             tuple(names),
             native if isinstance(native, ColumnStep) else None,
+            tuple((name, column, self.types[name]) for column, name in enumerate(kept)),
         )
         self._close([self.registers[name] for name in kept], step)
         # Positions in tries are lost with the segment; tries are opened again through the known words.

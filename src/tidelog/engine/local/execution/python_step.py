@@ -15,6 +15,7 @@ from tidelog.engine.local.encoding.words_pool import WordsPool
 from tidelog.engine.local.execution.columns.column import Column, TooManyError, as_column
 from tidelog.engine.local.execution.columns.frame import Frame, Key, Work
 from tidelog.engine.local.execution.columns.step import ColumnStep
+from tidelog.functions.runtime_errors import ROW_ERRORS, name_row
 from tidelog.types import Type, is_word
 
 FEWEST_ROWS = 16
@@ -31,6 +32,7 @@ class PythonStep:
     column at the end. A condition has no results, and one alternative or none.
 
     `names` are the variables that the arguments belong to. `native` does the same by kernels, if it is possible.
+    `row` are all variables that the buffer has, each with its column: errors name their values.
     """
 
     call: Call
@@ -38,6 +40,7 @@ class PythonStep:
     results: tuple[tuple[Type, int | None], ...]
     names: tuple[str, ...] = ()
     native: ColumnStep | None = None
+    row: tuple[tuple[str, int, Type], ...] = ()
 
 
 def evaluate(step: PythonStep, rows: Words, values: Values, pace: Callable[[], None]) -> Iterator[Words]:
@@ -68,7 +71,11 @@ def evaluate(step: PythonStep, rows: Words, values: Values, pace: Callable[[], N
         distinct = distinct.reshape(-1, len(places))
         decoded = (values.decode(distinct[:, i].copy(), type_) for i, (_, type_) in enumerate(step.arguments))
         codes, arguments = codes.reshape(-1), zip(*decoded, strict=True)
-    for results in call_distinct(step.call, codes, arguments, pace, MOST_RESULTS):
+
+    def failed(error: Exception, row: int) -> None:
+        name_row(error, _row_values(step, rows, row, values))
+
+    for results in call_distinct(step.call, codes, arguments, pace, MOST_RESULTS, failed):
         yield _with_results(step, rows, results, values)
 
 
@@ -87,11 +94,20 @@ def _evaluate_few(step: PythonStep, rows: Words, values: Values, pace: Callable[
         found = known.get(key)
         if found is None:
             pace()
-            found = known[key] = step.call(*(each[place] for each in decoded))
+            try:
+                found = known[key] = step.call(*(each[place] for each in decoded))
+            except ROW_ERRORS as error:
+                name_row(error, _row_values(step, rows, place, values))
+                raise
         places += [place] * len(found)
         alternatives += found
     if places:
         yield _with_alternatives(step, rows[places], alternatives, values)
+
+
+def _row_values(step: PythonStep, rows: Words, row: int, values: Values) -> dict[str, Any]:
+    """Returns the values of all variables that a row of the buffer has."""
+    return {name: values.decode(rows[row, [column]], type_)[0] for name, column, type_ in step.row}
 
 
 def _has_structs(step: PythonStep, values: Values) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import mul
 from typing import Any
 
@@ -20,6 +21,7 @@ from tidelog.check import typed
 from tidelog.engine.local.encoding.words import Values, is_its_word
 from tidelog.engine.local.storage.weighted_table import Row
 from tidelog.functions.compile_functions import CompiledFunctions
+from tidelog.functions.runtime_errors import ROW_ERRORS, name_row
 from tidelog.functions.scalar import compile_scalar
 from tidelog.plan.variant import Antijoin, Filter, Join, Leap, Let, Step, Take
 from tidelog.rules.ir import Atom, Constant, Rule, Term, Unfold, Variable, Wildcard
@@ -77,16 +79,18 @@ class RuleLoops:
         are replaced. An argument `tries` is told of each step that begins (`reach`), of the words there if that returns
         true, and of results that differ from known words (`miss`).
         """
-        self._scope: dict[str, Any] = {**scope, "pace": self.pace}
         self._types = variable_types(self.rule)
         self._given = given
         self._names: dict[str, str] = {}
+        self._bound_at: dict[str, int] = {}  # variable → the line that binds it
+        failed = partial(_name_row, self._types, self._names, self._bound_at, self.values)
+        self._scope: dict[str, Any] = {**scope, "pace": self.pace, "row_errors": ROW_ERRORS, "failed": failed}
         self._rows: dict[int, str] = {}
         self._weight = "weight"
         self._lines: list[str] = []
         self._depth = 0
         self._call = "yield from " if end.startswith("yield") else ""
-        self._write(f"def run({', '.join(('rows', *given))}):")
+        self._open(f"def run({', '.join(('rows', *given))}):")
         self._loop("row, weight", "rows")
         if start is not None:
             self._match(start, "row", ())
@@ -95,6 +99,7 @@ class RuleLoops:
         head = _tuple(map(self._read, self.rule.head.terms))
         rows = _tuple(self._rows[position] for position in sorted(self._rows))
         self._write(end.format(head=head, words=_dict(self._names), rows=rows, weight=self._weight))
+        self._close()
         exec("\n".join(self._lines), self._scope)
         run: Callable[..., Any] = self._scope.pop("run")
         return run
@@ -105,6 +110,18 @@ class RuleLoops:
         self._lines.append(" " * self._depth + line)
         self._depth += line.endswith(":")
 
+    def _open(self, function: str) -> None:
+        self._write(function)
+        self._write("try:")
+
+    def _close(self) -> None:
+        """Ends a function: an error that names its row learns the variables that are bound where it happened."""
+        self._depth = 1
+        self._write("except row_errors as error:")
+        self._write("failed(error, locals())")
+        self._write("raise")
+        self._depth = 0
+
     def _loop(self, target: str, iterable: str) -> None:
         """Opens a loop around the following text; a step that does not match continues with the next element."""
         if self._depth > _MOST_LOOPS:
@@ -112,8 +129,8 @@ class RuleLoops:
             known = ", ".join((*self._given, self._weight, *self._names.values(), *self._rows.values()))
             name = self._name("rest", None)
             self._write(f"{self._call}{name}({known})")
-            self._depth = 0
-            self._write(f"def {name}({known}):")
+            self._close()
+            self._open(f"def {name}({known}):")
         self._write(f"for {target} in {iterable}:")
         self._is_paced = self.pace is None
 
@@ -203,6 +220,7 @@ class RuleLoops:
         return value if is_its_word(type_) else f"{self._name('encode', self.values.encoder(type_))}({value})"
 
     def _bind(self, name: str) -> str:
+        self._bound_at.setdefault(name, len(self._lines) + 1)
         return self._names.setdefault(name, f"v{len(self._names)}")
 
     def _read(self, term: Term) -> str:
@@ -213,6 +231,22 @@ class RuleLoops:
                 return repr(int(self.word(value, type_)))
             case Wildcard():
                 raise AssertionError("a wildcard has no value")
+
+
+def _name_row(
+    types: Mapping[str, Type],
+    names: Mapping[str, str],
+    bound_at: Mapping[str, int],
+    values: Values,
+    error: Exception,
+    words: Mapping[str, Any],
+) -> None:
+    """Adds the values of the variables to an error of the loops; `words` are the local variables there."""
+    trace = error.__traceback__
+    line = 0 if trace is None else trace.tb_lineno
+    # What is bound behind the line has the words of an earlier row.
+    bound = [name for name, at in bound_at.items() if at < line]
+    name_row(error, {name: values.decoder(types[name])(words[names[name]]) for name in bound})
 
 
 def _tuple(parts: Iterable[str]) -> str:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 
-from tidelog.diagnostics.errors import EvaluationError, InternalError, OverflowedError
+from tidelog.diagnostics.errors import EvaluationError, InternalError, OverflowedError, TidelogError
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.bytecode import Bytecode, Segment
 from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, REMOVED_IN_UPDATE, PlanCache
@@ -29,10 +29,11 @@ from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.load import Load
 from tidelog.engine.local.storage.store import Store, slots_for
 from tidelog.engine.local.strata.row_wise_waves import RowWiseWaves
-from tidelog.functions.runtime_errors import without_result
+from tidelog.functions.runtime_errors import ROW_ERRORS, without_result
 from tidelog.maintain.limits import Running, Watch
 from tidelog.maintain.switch import Meter, Progress, Touched
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
+from tidelog.rules.lower.program import expressions_of
 from tidelog.types import Type
 
 YIELD_INSTANCES = 2_000_000
@@ -44,6 +45,8 @@ ROW_WISE_PART = 4  # of the waves so far: after so many more, a Bootstrap asks a
 # their own seconds that they have for that, and the least of these.
 ARRANGING_ROW, PLANNING, ARRANGING_PART, LEAST_ARRANGING = 12e-9, 1e-4, 0.125, 2e-3
 MANY_FACTS = 20_000  # see `_only_loads_facts`
+
+_Error = TypeVar("_Error", bound=Exception)
 
 
 class LocalStratum:
@@ -732,10 +735,29 @@ class LocalStratum:
                 with self.costs.measured(rule):
                     self._feed(control, bytecode, bytecode.segments, NO_INPUTS)
             except ZeroDivisionError as error:
-                raise self.division(rule, error) from None
+                raise self.division(rule, self._with_row(error, control, bytecode)) from None
             except OverflowedError as error:
-                error.add_rule(rule.text, rule.span)
-                raise
+                found = self._with_row(error, control, bytecode)
+                found.add_rule(rule.text, rule.span)
+                raise found from None
+
+    def _with_row(self, error: _Error, control: Words, bytecode: Bytecode) -> _Error:
+        """Returns the error of a variant's Python step with all variables of its row, if it is one of a row.
+
+        The steps have only what later ones read. So the variant runs once more, with all variables and up to the error.
+        """
+        (variant,) = bytecode.variants
+        expressions = expressions_of((variant.rule,))
+        if not isinstance(error, ROW_ERRORS) or self.program.functions.has_side_effects(*expressions):
+            return error
+        try:
+            whole = self.plans.compiler.whole(variant, self.relations)
+            self._feed(control, whole, whole.segments, NO_INPUTS, applies=False)
+        except type(error) as found:
+            return found
+        except TidelogError:
+            pass  # the time is over, for example: the first error counts
+        return error
 
     def _feed_tree(self, control: Words, bytecode: Bytecode) -> None:
         """Runs a tree of variants and applies the instances to the stores."""
@@ -752,8 +774,17 @@ class LocalStratum:
             if status == k.DONE:
                 return
 
-    def _feed(self, control: Words, bytecode: Bytecode, segments: tuple[Segment, ...], inputs: Words) -> None:
-        """Runs the first of the segments on the inputs and passes the results to the next, or to the store."""
+    def _feed(
+        self,
+        control: Words,
+        bytecode: Bytecode,
+        segments: tuple[Segment, ...],
+        inputs: Words,
+        *,
+        applies: bool = True,
+    ) -> None:
+        """Runs the first of the segments on the inputs and passes the results to the next, or to the store if it
+        `applies` them."""
         segment = segments[0]
         rule = bytecode.variants[0].rule
         executor = SegmentExecutor(segment, control, inputs)
@@ -765,8 +796,8 @@ class LocalStratum:
             self._look(rule)
             if len(found) and segment.after is not None:
                 for rows in evaluate(segment.after, found[:, :-1], self.values, self.watch.pace(rule)):
-                    self._feed(control, bytecode, segments[1:], rows)
-            elif len(found):
+                    self._feed(control, bytecode, segments[1:], rows, applies=applies)
+            elif len(found) and applies:
                 self._apply(control, bytecode.head, executor.out, len(found))
                 self.costs.emitted += len(found)
             if status == k.DONE:

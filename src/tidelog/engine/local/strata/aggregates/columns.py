@@ -18,6 +18,7 @@ from tidelog.engine.local.execution.bytecode import BytecodeCompiler, Segment, V
 from tidelog.engine.local.execution.threads import SegmentExecutor
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.catalog import Catalog
+from tidelog.functions.runtime_errors import ROW_ERRORS, name_row
 from tidelog.functions.scalar import ScalarFunction, compile_scalar
 from tidelog.plan.plain import is_plain
 from tidelog.plan.variant import Let, Variant, deltas
@@ -58,12 +59,14 @@ class _Plain:
 
 @dataclass(frozen=True, slots=True)
 class _Called:
-    """A function of all parameters, of which it reads some columns; the result as words, or as ranks."""
+    """A function of all parameters, of which it reads some columns; the result as words, or as ranks. `row` are the
+    columns of all parameters: errors name their values."""
 
     function: ScalarFunction
     columns: tuple[int | None, ...]
     type: Type
     ranked: bool
+    row: tuple[tuple[str, int], ...]
 
 
 _Computed = _Ranks | _Floats | _Plain | _Called
@@ -146,7 +149,8 @@ class Columns:
         if of is not aggregate.of:
             function = compile_scalar(of, function.parameters, self._functions)
         columns = tuple(places[name] if name in names else None for name in function.parameters)
-        return self._add(_Called(function, columns, of.type, ranked=ranked and not is_word(of.type)))
+        is_ranked = ranked and not is_word(of.type)
+        return self._add(_Called(function, columns, of.type, ranked=is_ranked, row=tuple(places.items())))
 
     def _places(self, aggregate: Aggregate) -> dict[str, int]:
         own = {each.name: self.first_part + place for place, each in enumerate(aggregate.parameters)}
@@ -239,7 +243,13 @@ class Columns:
         results = []
         for each in zip(*arguments, strict=True) if arguments else [()] * count:
             pace()
-            results.append(computed.function.call(*each))
+            try:
+                results.append(computed.function.call(*each))
+            except ROW_ERRORS as error:
+                row = rows[np.argmax(codes == len(results))]
+                decode = self._values.decode
+                name_row(error, {name: decode(row[[at]], self.types[at])[0] for name, at in computed.row})
+                raise
         if computed.ranked:
             return _ranked(results)[codes] if count else np.empty(0, dtype=np.int64)
         if isinstance(computed.type, FloatType):

@@ -202,7 +202,7 @@ class RuleRows:
         computed = walk.compute(literal)
         results = tuple((type_, slot if is_bound else None) for slot, type_, is_bound in computed.results)
         made = tuple((slot, type_) for slot, type_, is_bound in computed.results if not is_bound and not is_word(type_))
-        return Computed(PythonStep(computed.ways, computed.arguments, results), made)
+        return Computed(PythonStep(computed.ways, computed.arguments, results, row=computed.row), made)
 
 
 def width_of(rows: RuleRows) -> tuple[int, int]:

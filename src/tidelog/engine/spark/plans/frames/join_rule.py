@@ -224,9 +224,10 @@ class _Bindings:
     def unfold(self, unfold: Unfold) -> None:
         """Binds the variables of a pattern, or compares with those that a literal has bound already."""
         arguments = tuple(self._columns[name] for name in sorted(typed.variables(unfold.expression)))
+        row = tuple(self._columns.items())
         targets = self._targets(unfold.variables)
         named = tuple((target, variable.type) for (target, _), variable in zip(targets, unfold.variables, strict=True))
-        self._steps.append(ScalarStep(compile_unfold(unfold, self._functions), arguments, named))
+        self._steps.append(ScalarStep(compile_unfold(unfold, self._functions), arguments, named, row))
         self._require_equal(targets)
 
     def _targets(self, variables: Sequence[Variable]) -> list[tuple[str, str | None]]:
@@ -301,7 +302,8 @@ class _Bindings:
         """Returns the step of a condition; with a target it would be an assignment."""
         parameters = sorted(typed.variables(expression))
         arguments = tuple(self._columns[name] for name in parameters)
-        return ScalarStep(compile_scalar(expression, parameters, self._functions), arguments, ())
+        function = compile_scalar(expression, parameters, self._functions)
+        return ScalarStep(function, arguments, (), tuple(self._columns.items()))
 
     def _run_steps(self) -> None:
         if not self._steps:

@@ -39,12 +39,14 @@ class ScalarStep:
     """A Python expression of a rule: the values of `arguments` → the alternatives of a row.
 
     A condition has no `targets`, and its row goes on or not; an assignment has one new column; an unfolding has a
-    column for each of its variables, and any number of alternatives.
+    column for each of its variables, and any number of alternatives. `row` are the variables that are bound before it,
+    with their columns: errors name their values.
     """
 
     function: ScalarFunction | Unfolding
     arguments: tuple[TypedColumn, ...]
     targets: tuple[TypedColumn, ...]
+    row: tuple[tuple[str, TypedColumn], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +104,16 @@ def _after(
     step: ScalarStep, values: dict[str, list[Any]], length: int, definitions: Definitions
 ) -> tuple[dict[str, list[Any]], int]:
     """Returns the columns after the step, in the encoding of frames, and the number of their rows."""
+
+    def row_values(row: int) -> dict[str, Any]:
+        return {name: decode_values([values[of][row]], type_, definitions)[0] for name, (of, type_) in step.row}
+
     results = call_on_lists(
         step.function,
         [values[name] for name, _ in step.arguments],
         length,
         lambda column, i: decode_values(column, step.arguments[i][1], definitions),
+        row_values,
         binds=bool(step.targets),
     )
     rows, places = results.rows.tolist(), results.places.tolist()

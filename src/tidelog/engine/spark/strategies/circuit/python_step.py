@@ -43,11 +43,16 @@ def _pass(
 
 def _after(step: Step, columns: list[list[Any]], words: Words) -> list[list[Any]]:
     """Returns the columns (prefix, level, words) of the rewrites that go on."""
+
+    def row_values(row: int) -> dict[str, Any]:
+        return {name: words.to_values([columns[2 + slot][row]], type_)[0] for name, slot, type_ in step.compute.row}
+
     results = call_on_lists(
         step.compute.function,
         [columns[2 + slot] for slot, _ in step.compute.arguments],
         len(columns[0]),
         lambda column, i: words.to_values(column, step.compute.arguments[i][1]),
+        row_values,
         binds=bool(step.compute.results),
     )
     going_on = [*zip(results.rows.tolist(), results.places.tolist())]
