@@ -234,3 +234,8 @@ def parts(type_: Type) -> tuple[Type, ...]:
             return (*(parameter for parameter, _ in parameters), result)
         case _:
             return ()
+
+
+def written_type(type_: Type) -> str:
+    """Returns a type as a program writes it, where the names of the standard library need no module."""
+    return str(type_).replace("internment::Intern<string>", "istring").replace("ddlog_std::", "")

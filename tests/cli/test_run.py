@@ -49,6 +49,19 @@ def test_facts_are_read_and_outputs_written_in_value_order(folder: Path, capsys:
         assert part in out
 
 
+def test_the_header_and_the_cells_for_null_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "n.dl").write_text(
+        "input relation R(a: string, b: string, n: Option<u32>)\noutput relation O(a: string, n: Option<u32>)\n"
+        "O(a, n) :- R(a, _, n).\n"
+    )
+    (folder / "f").mkdir()
+    (folder / "f/R.csv").write_text("source,target,count\nx,y,NA\nu,v,\n")
+    assert main(["run", "n.dl", "-F", "f", "-D", "out", "--header", "position"]) == 3
+    assert "`tidelog run --null NA`" in capsys.readouterr().err
+    assert main(["run", "n.dl", "-F", "f", "-D", "out", "--null", "NA", "--header", "position"]) == 0
+    assert (folder / "out/O.csv").read_text() == "a,n\nu,\nx,\n"
+
+
 @pytest.mark.parametrize("name", ["tsv", "parquet"])
 def test_other_formats_hold_the_same_rows(folder: Path, name: str) -> None:
     assert run("-F", "facts", "-D", "out", "--format", name) == 0

@@ -111,13 +111,13 @@ REFUSED: list[tuple[Type, Any, str]] = [
     (SHAPE, {"tag": "Cirle", "r": 1}, "is not a Shape: there is no constructor 'Cirle'"),
     (SHAPE, {"tag": "Dot", "r": 1}, "is not a Shape: `Dot` has no field 'r'"),
     (of("Option", U8), 300, "`300` is not a u8 (0 to 255)"),
-    (of("Vec", U8), "ab", "`'ab'` is not a ddlog_std::Vec<u8>"),
-    (of("Vec", U8), {1, 2}, "`{1, 2}` (set) is not a ddlog_std::Vec<u8>"),
+    (of("Vec", U8), "ab", "`'ab'` is not a Vec<u8>"),
+    (of("Vec", U8), {1, 2}, "`{1, 2}` (set) is not a Vec<u8>"),
     (of("Vec", of("Vec", U8)), [[1], [2, -1]], "at `[1][1]`: `-1` is not a u8 (0 to 255)"),
     (of("Map", STRING, U8), {"a": 1, "b": "c"}, "at `['b']`: `'c'` is not a u8 (0 to 255)"),
     (of("Map", STRING, U8), [("a", 1, 2)], "at `[0]`: `('a', 1, 2)` (tuple) is not a"),
     (NamedType("time::Date"), "2023-02-29", "`'2023-02-29'` is not a time::Date"),
-    (NamedType("ddlog_std::Any"), "1", "is not a ddlog_std::Any"),
+    (NamedType("ddlog_std::Any"), "1", "is not a Any"),
     (FunctionType(((U8, False),), U8), len, "functions cannot be given from outside"),
 ]
 

@@ -12,7 +12,7 @@ from tidelog.io.facts import find_fact_files
 from tidelog.io.headers import Header
 from tidelog.io.read import read_batches
 from tidelog.rules.ir import Relation
-from tidelog.types import BOOL, STRING, U32
+from tidelog.types import BOOL, STRING, U32, DecimalType, Type
 from tidelog.values import Definitions
 
 PERSON = relation("Person", id=U32, name=STRING)
@@ -62,6 +62,13 @@ def test_a_row_that_names_some_columns_is_worth_a_note(tmp_path: Path) -> None:
     assert "is read as a row" in header.text
 
 
+@pytest.mark.parametrize(("text", "is_told"), [("source,target\na,b\n", True), ("a,b\nb,c\n", False)])
+def test_usual_headings_that_are_read_as_a_row_are_worth_a_note(tmp_path: Path, text: str, is_told: bool) -> None:
+    _, header = read(tmp_path, text, EDGE)
+    assert header.way == "none"
+    assert ("`header='position'`" in header.note) is is_told
+
+
 @pytest.mark.parametrize(
     ("text", "to", "said"),
     [
@@ -104,6 +111,30 @@ def test_a_bool_in_other_capitals_and_a_file_in_latin_1_are_explained(tmp_path: 
     with pytest.raises(DataError, match="the file is not UTF-8 text") as caught:
         list(read_batches(path, PERSON, Definitions()))
     assert "iconv" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cell", "type_", "said"),
+    [
+        ("NA", U32, 'declare the column `n: Option<u32>`; `tx.load(..., null=["", "NA"])`'),
+        ("1.0", U32, "an integer is written without a point: `1`"),
+        ("2.505", DecimalType(10, 2), "at most 2 digits behind the point"),
+        ("x", DecimalType(10, 2), "is written `-12.50`"),
+    ],
+)
+def test_a_cell_of_another_program_is_told_how_it_is_read(tmp_path: Path, cell: str, type_: Type, said: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, f"n\n{cell}\n", relation("One", n=type_))
+    assert said in str(caught.value)
+    assert "ddlog_std" not in str(caught.value)
+
+
+def test_a_file_in_utf_16_is_told_how_it_is_converted(tmp_path: Path) -> None:
+    path = tmp_path / "Wide.csv"
+    path.write_bytes("id,name\n1,a\n".encode("utf-16"))
+    with pytest.raises(DataError, match="the file is not UTF-8 text") as caught:
+        list(read_batches(path, PERSON, Definitions()))
+    assert "iconv -f utf-16" in str(caught.value)
 
 
 def test_ignored_files_of_a_facts_folder_are_named(tmp_path: Path) -> None:

@@ -56,6 +56,15 @@ def test_an_empty_cell_is_null_and_quotes_make_it_the_empty_text(tmp_path: Path)
     assert loaded(file(tmp_path / "In.csv", text)) == ROWS
 
 
+@pytest.mark.parametrize("cell", ["NA", "NULL", "None", "nan"])
+def test_a_cell_that_is_null_elsewhere_is_told_how_it_becomes_null(tmp_path: Path, cell: str) -> None:
+    path = file(tmp_path / "In.csv", f"id,note,age,size\n1,,{cell},\n")
+    with pytest.raises(DataError, match="is not a Option<u8>") as caught:
+        loaded(path)
+    assert f'null=["", "{cell}"]' in str(caught.value)
+    assert loaded(path, null=["", cell]) == [(1, None, None, None)]
+
+
 def test_a_csv_file_is_written_as_it_is_read(tmp_path: Path) -> None:
     text = written(tmp_path / "In.csv", ROWS)
     assert text == 'id,note,age,size\n1,,,\n2,"",7,1.5\n3,"x,y",8,-2\n'

@@ -61,8 +61,13 @@ BY = "count() by (shop)"
         ('C(1) :- A(_, b, _), (b as date) > date"2024-01-31".', "`parse_date(b)`"),
         ("C(1) :- A(a, _, _), a == None.", "a column that may miss it is an `Option`"),
         ("C(1) :- A(a, _, _), 1.50 == (1.505: decimal<10, 2>).", "2 digits behind the point"),
+        (
+            "input relation P(p: decimal<4, 1>)\nC(1) :- P(p), p + 1.5 == p.",
+            "`(p + 1.5) == (p as decimal<5, 1>)`",
+        ),
         ("C(1) :- A(_, b, _), var x = parse_date(b), x == None, var y: Option<u32> = 3.", "`Some{3}`"),
         ("C(1) :- A(a, _, _), cast(a as double) > 1.0.", "`x as double`"),
+        ("C(1) :- A(_, b, _), trunc_month(b) == b.", "`truncate_to_month(x)`"),
         ("C(1) :- A(_, b, _), int(b) > 1.", "`parse_dec_i64(s)`"),
         ("C(1) :- A(_, _, _), now() > 1.", "the time is no fact"),
         ("C(1) :- A(a, _, _), a mod 2 == 0.", "`x % y`"),

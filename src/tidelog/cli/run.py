@@ -42,6 +42,22 @@ from tidelog.cli.externs import externs_option, load_externs
     help="What to do with a row of a file that does not fit its relation: stop, or skip the row and report how many"
     " were skipped.",
 )
+@click.option(
+    "--header",
+    type=click.Choice(("detect", "name", "position", "none")),
+    default="detect",
+    show_default=True,
+    help="What the first line of a CSV or TSV file is: the names of the columns, a header whose names do not count"
+    " (position), or a row (none).",
+)
+@click.option(
+    "--null",
+    "nulls",
+    multiple=True,
+    metavar="CELL",
+    help="A cell of a text file that is null in the column of an Option, such as NA, besides the empty one. May be"
+    " given several times.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
 @options.opening
 @options.language
@@ -58,6 +74,8 @@ def run(
     plans: dict[str, str] | None,
     format_name: str,
     on_bad_row: str,
+    header: str,
+    nulls: tuple[str, ...],
     as_json: bool,
     overflow: str | None,
     modules: tuple[Path, ...],
@@ -98,6 +116,7 @@ def run(
         options.engine_for(engine, directory),
         format_name,
         skip_bad_rows=on_bad_row == "skip",
+        reading={"header": header, "nulls": frozenset({"", *nulls})},
         modules=modules,
         externs=externs,
         opening={**opening, "plans": plans, "path": directory},

@@ -62,6 +62,7 @@ def run_once(
     format_name: str,
     *,
     skip_bad_rows: bool = False,
+    reading: Mapping[str, Any] | None = None,
     modules: Sequence[Path] = (),
     externs: Mapping[str, Callable[..., Any]] | None = None,
     opening: Mapping[str, Any] | None = None,
@@ -69,9 +70,9 @@ def run_once(
 ) -> Summary:
     """Reads, evaluates, writes; nothing is written unless all of the facts are read and evaluated.
 
-    With `skip_bad_rows`, rows that do not fit are skipped, and counted in a warning for each file. `opening` has
-    further options of `Program.open`, `language` those of the compiler that say what the text is written in and what it
-    means.
+    With `skip_bad_rows`, rows that do not fit are skipped, and counted in a warning for each file. `reading` has
+    options of `read_batches` for every file, `opening` further options of `Program.open`, `language` those of the
+    compiler that say what the text is written in and what it means.
     """
     with Progress() as progress:
         progress.start("compile")
@@ -99,7 +100,7 @@ def run_once(
         progress.start("open")
         with program.open(engine, **(opening or {})) as database:
             bad = {name: BadRows(skip=skip_bad_rows) for name in files}
-            transaction = load(program, database, files, progress, bad)
+            transaction = load(program, database, files, progress, bad, reading)
             progress.start("write")
             written = {}
             if is_printed:
@@ -140,17 +141,19 @@ def load(
     files: Mapping[str, Path],
     progress: Progress,
     bad: Mapping[str, BadRows] | None = None,
+    reading: Mapping[str, Any] | None = None,
 ) -> Transaction:
     """Commits one transaction with the rows of all files; `bad` collects, by relation, the rows that do not fit."""
     from tidelog.io.read import read_batches  # not before: to load it takes longer than many a small program runs
 
     relations, definitions = program.stages.rules.relations, program.stages.rules.functions.definitions
+    options = {"header": "detect", **(reading or {})}
     with database.transaction() as tx:
         for name, path in files.items():
             progress.start("read", path.name)
             tell = partial(_tell_header, path)
             skipped = bad[name] if bad else None
-            batches = read_batches(path, relations[name], definitions, skipped, header="detect", tell_header=tell)
+            batches = read_batches(path, relations[name], definitions, skipped, tell_header=tell, **options)
             for batch in batches:
                 tx.insert(name, batch)
         if progress.is_shown:

@@ -35,6 +35,17 @@ WAYS = ("detect", "name", "position", "none")
 
 _NAME = re.compile(r"[^\W\d][\w .:/()#%-]*")
 
+_HEADINGS = frozenset(
+    re.findall(
+        r"\w+",
+        """source target src dst dest destination origin from to start end parent child left right subject predicate
+        object relation key value id uid name label kind type node edge user group role account owner city country date
+        time timestamp category item product shop customer first_name last_name first last email comment text title url
+        description status code person employee manager member""",
+    )
+)
+"""Words that head columns of text. Nothing but a note depends on them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
@@ -90,6 +101,9 @@ def find_header(
     if looks_named and set(first) & set(declared):
         if len(first) != len(declared):
             raise _other_names(path, first, relation)
+        note = f"the first line, `{shown}`, is read as a row; `header='position'` or other names make it a header"
+        return Header(declared, "none", note)
+    if first and all(cell.strip().casefold() in _HEADINGS for cell in first) and len(set(first)) == len(first):
         note = f"the first line, `{shown}`, is read as a row; `header='position'` or other names make it a header"
         return Header(declared, "none", note)
     return Header(declared, "none")

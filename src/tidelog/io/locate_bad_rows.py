@@ -15,8 +15,9 @@ from tidelog.io.fit import cell_fitter, fitter
 from tidelog.io.tables import columns_help
 from tidelog.io.text import TextFile
 from tidelog.io.values import Row, UnfitError, misfit
-from tidelog.rules.ir import Relation
-from tidelog.types import StringType
+from tidelog.rules.ir import Column, Relation
+from tidelog.rules.schema.arrow import is_option
+from tidelog.types import StringType, written_type
 from tidelog.values import Definitions
 
 
@@ -62,13 +63,35 @@ def checked_records(file: TextFile, relation: Relation, definitions: Definitions
                 at = f"{file.path}:{line}:{number}"
                 wrong = misfit(at, relation, relation.columns[place], error)
                 if not is_unicode:
-                    wrong.help = f"convert it first, for example `iconv -f latin1 -t utf-8 {file.path.name} > new.csv`"
+                    from_ = "utf-16" if number == 1 and text[:2] in _UTF_16_MARKS else "latin1"
+                    wrong.help = f"convert it first, for example `iconv -f {from_} -t utf-8 {file.path.name} > new.csv`"
+                elif text in _NULL_WORDS and error.value is not None:
+                    wrong.help = _null_help(text, relation.columns[place], file.nulls)
                 elif line == 1 and not file.format.plain:
                     wrong.help = _header_help(wrong.help, relation, file.format.delimiter or ",")
                 yield BadRecord(at, _text(file, record), wrong)
                 break
         else:
             yield tuple(values)
+
+
+_UTF_16_MARKS = ("\udcff\udcfe", "\udcfe\udcff")
+"""The bytes that begin a file in UTF-16, as they are read from a file that should be UTF-8."""
+
+_NULL_WORDS = frozenset(
+    {"NA", "N/A", "n/a", "NULL", "Null", "null", "None", "NaN", "nan", "<NA>", "NaT", "\\N", "-", "?"}
+)
+"""Cells by which other programs mean that there is no value."""
+
+
+def _null_help(cell: str, column: Column, nulls: frozenset[str]) -> str:
+    cells = ", ".join(f'"{each}"' for each in sorted({*nulls, cell}))
+    reading = f"`tx.load(..., null=[{cells}])` and `tidelog run --null {cell}` read such a cell as null"
+    if is_option(column.type):
+        return reading
+    return (
+        f"if it stands for no value, declare the column `{column.name}: Option<{written_type(column.type)}>`; {reading}"
+    )
 
 
 def _is_unicode(text: str) -> bool:

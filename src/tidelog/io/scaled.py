@@ -103,6 +103,8 @@ def scaled_remedy(value: object, type_: ScaledType) -> str | None:
         found = value_of_text(value, type_)
         if found is not None:
             return f"text is not taken for a {type_}; write `{found!r}`"
+        if isinstance(type_, DecimalType) and _is_number(value):
+            return f"a {type_} has at most {type_.scale} digits behind the point and {type_.precision} in all"
         return f"a {type_} is written {_EXAMPLES[type(type_)]}"
     match value, type_:
         case float(), DecimalType():
@@ -115,6 +117,13 @@ def scaled_remedy(value: object, type_: ScaledType) -> str | None:
             return "a day is not taken for a moment; write `datetime(x.year, x.month, x.day)`"
         case _:
             return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite()
+    except ArithmeticError:
+        return False
 
 
 _EXAMPLES: dict[type[ScaledType], str] = {

@@ -55,6 +55,7 @@ from tidelog.types import (
     TimestampType,
     Type,
     integer_range,
+    written_type,
 )
 from tidelog.values import Definitions
 from tidelog.values.text import integer_text
@@ -257,7 +258,7 @@ def _check_names(names: list[str], relation: Relation) -> None:
 
 def columns_help(relation: Relation, name: str = "", missing: Sequence[str] = ()) -> str:
     """Writes the relation's columns as a help, with the missing one that `name` may have meant."""
-    declared = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
+    declared = ", ".join(f"{column.name}: {written_type(column.type)}" for column in relation.columns)
     meant = suggest(name, missing)
     hint = f"did you mean `{meant}`? " if meant else ""
     return f"{hint}the columns are `{relation.name}({declared})`"

@@ -35,6 +35,7 @@ from tidelog.types import (
     TimestampType,
     Type,
     integer_range,
+    written_type,
 )
 from tidelog.values.floats import double, double_of, single, single_of
 from tidelog.values.text import integer_of_text
@@ -125,7 +126,7 @@ def wanted(type_: Type) -> str:
             low, high = integer_range(type_)
             return f"{type_} ({low} to {high})"
         case _:
-            return str(type_)
+            return written_type(type_)
 
 
 def misfit(place: str, relation: Relation, column: Column, unfit: object) -> DataError:
@@ -134,7 +135,7 @@ def misfit(place: str, relation: Relation, column: Column, unfit: object) -> Dat
         unfit = UnfitError(unfit, column.type)
     if is_missing(unfit.value):
         unfit.value = None
-    remedy = f"leave such rows out, or declare the column `{column.name}: Option<{column.type}>`"
+    remedy = f"leave such rows out, or declare the column `{column.name}: Option<{written_type(column.type)}>`"
     return _refusal(f"{place}, column `{column.name}` of `{relation.name}`", unfit, None if unfit.path else remedy)
 
 
@@ -155,7 +156,7 @@ def _refusal(where: str, unfit: UnfitError, for_null: str | None = None) -> Data
         return DataError(
             f"{where}: null where a {wanted(type_)} is wanted",
             code=Code.NULL_VALUE,
-            help=for_null or f"declare it `Option<{type_}>`, or give a value",
+            help=for_null or f"declare it `Option<{written_type(type_)}>`, or give a value",
         )
     shown = f"`{quoted(value)}`"
     kind = "" if isinstance(value, str | int | float) else f" ({type(value).__name__})"
@@ -233,6 +234,10 @@ def _remedy(value: object, type_: Type) -> str | None:
         return f"a bool is not taken for a number; write `{int(value)}`"
     if isinstance(value, str) and isinstance(type_, BoolType):
         return "a bool is written `true` or `false`"
+    if isinstance(value, str) and isinstance(type_, BitType | SignedType | BigIntType):
+        whole, point, fraction = value.partition(".")
+        if point and not fraction.strip("0") and fit_text(whole, type_) is not None:
+            return f"an integer is written without a point: `{whole}`"
     if isinstance(value, int) and isinstance(type_, StringType):
         return f"a number is not taken for text; write `'{quoted(value)}'`"
     if isinstance(type_, DateType | TimestampType | DurationType | DecimalType):

@@ -185,7 +185,7 @@ def test_columns_are_renamed_widened_added_and_removed(engine: str, tmp_path: Pa
     assert str(plan).split("rules:")[0] == (
         "relations:\n  - output relation Reach(src: string, dst: string)\n  + output relation Cheap(name: string)\n"
         "columns:\n  ~ Edge.src is now Edge.source\n  ~ Edge.cost: u8 becomes u32\n"
-        "  + Edge.kind: string, 'road' in 3 facts\n  + Edge.note: ddlog_std::Option<string>, None in 3 facts\n"
+        "  + Edge.kind: string, 'road' in 3 facts\n  + Edge.note: Option<string>, None in 3 facts\n"
         "  - Edge.dst: string\n"
     )
     assert str(plan).endswith("lost:\n  the column `Edge.dst` in 3 facts")

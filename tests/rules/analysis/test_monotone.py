@@ -99,6 +99,20 @@ def test_a_group_is_asked_for_its_best_alone(group: str, text: str) -> None:
         found(f"Way(m, d) :- Best(n, d), Edge(n, m, _). Best(n, m) :- Way(n, d), {group}.")
 
 
+def test_a_sum_of_decimals_that_is_cast_outside_of_the_aggregate_is_told_to_cast_it_inside() -> None:
+    text = """
+        input relation Road(a: string, b: string, length: decimal<8, 2>)
+        output relation Best(place: string, length: decimal<12, 2>)
+        Best("home", 0).
+        Best(b, HEAD) :- Best(a, n), Road(a, b, m), var least = min(SUM) by (b).
+    """
+    outside = text.replace("HEAD", "least as decimal<12, 2>").replace("SUM", "n + m")
+    (warning,) = compile_program(Source("a.dl", outside)).typed.warnings
+    assert "`min((n + m) as decimal<12, 2>)`" in warning.labels[-1].text
+    inside = text.replace("HEAD", "least").replace("SUM", "(n + m) as decimal<12, 2>")
+    assert compile_program(Source("a.dl", inside)).typed.warnings == ()
+
+
 def test_only_what_is_not_monotone_is_warned_of_and_the_warning_says_why() -> None:
     good = RELATIONS.format("u64") + f"Way(m, d + l) :- Best(n, d), Edge(n, m, l). {SMALLEST}"
     assert check_source(Source("a.dl", good)).warnings == ()

@@ -80,15 +80,15 @@ def compare_decimals(at: Inference, node: ast.Binary, left: Draft, right: Draft)
     whole = max(first.precision - first.scale, second.precision - second.scale)
     wide = DecimalType(min(whole + scale, MOST_DIGITS), scale)
     sides = [
-        pasted(side) if type_ == wide else f"{pasted(side)} as {wide}"
+        pasted(side) if type_ == wide else f"({pasted(side)} as {wide})"
         for side, type_ in ((node.left, first), (node.right, second))
     ]
     return at.report(
         Code.TYPE_MISMATCH,
         f"`{first}` is compared with `{second}`",
         node.span,
-        "both sides must have one scale",
-        help=f"`({sides[0]}) {node.op} ({sides[1]})`",
+        "both sides must have one scale" if first.scale != second.scale else "both sides must have one type",
+        help=f"`{sides[0]} {node.op} {sides[1]}`",
     )
 
 

@@ -78,7 +78,8 @@ _FOREIGN_FUNCTIONS = {
         "`parse_timestamp(s)` reads the ISO form, `to_string(x)` writes it",
     ),
     **dict.fromkeys(
-        ("date_trunc", "floor_date"), "`truncate_to_hour(x)`, `truncate_to_day(x)` and `truncate_to_month(x)`"
+        ("date_trunc", "floor_date", "trunc", "trunc_month", "trunc_day", "trunc_hour", "truncate", "month_start"),
+        "`truncate_to_hour(x)`, `truncate_to_day(x)` and `truncate_to_month(x)`",
     ),
     **dict.fromkeys(("datediff", "timestampdiff"), "`a - b` of two dates or timestamps is a `duration`"),
     **dict.fromkeys(("date_add", "dateadd"), '`d + duration"P1D"` is another day'),

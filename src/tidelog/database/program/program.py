@@ -25,6 +25,7 @@ from tidelog.rules.lower.checked_arithmetic import WAYS
 from tidelog.rules.lower.program import Options
 from tidelog.rules.rule_changes.rule_set import Know, RuleSet
 from tidelog.souffle.dialect import DIALECTS
+from tidelog.types import written_type
 
 if TYPE_CHECKING:
     from tidelog.database.database import Database
@@ -215,7 +216,7 @@ class Program(Shown):
             (
                 name,
                 f"{relation.role.value} {relation.kind.value}",
-                ", ".join(f"{column.name}: {column.type}" for column in relation.columns),
+                ", ".join(f"{column.name}: {written_type(column.type)}" for column in relation.columns),
                 heads[name],
             )
             for name, relation in declared(self.stages.rules).items()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tidelog.diagnostics.shown import Shown, Table
 from tidelog.rules.ir import Relation
-from tidelog.types import Type
+from tidelog.types import written_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,6 @@ class Relations(Mapping[str, RelationInfo], Shown):
 
 
 def _info(relation: Relation, rows: int | None) -> RelationInfo:
-    columns = {column.name: _written(column.type) for column in relation.columns}
-    key = None if relation.key_type is None else _written(relation.key_type)
+    columns = {column.name: written_type(column.type) for column in relation.columns}
+    key = None if relation.key_type is None else written_type(relation.key_type)
     return RelationInfo(relation.name, columns, relation.role.value, relation.kind.value, key, rows)
-
-
-def _written(type_: Type) -> str:
-    """Returns a type as a program writes it, where the names of the standard library need no module."""
-    return str(type_).replace("internment::Intern<string>", "istring").replace("ddlog_std::", "")

@@ -34,6 +34,7 @@ from tidelog.io.values import Row, UnfitError, parameter_misfit
 from tidelog.rules.ir import Relation, RuleProgram
 from tidelog.rules.lower.query import Query, lower_query
 from tidelog.syntax.parse_query import ParsedQuery, parse_query
+from tidelog.types import written_type
 from tidelog.values import Definitions, record_writer
 
 
@@ -119,7 +120,7 @@ class Answer(Tabular, Shown):
 
     def _tables(self) -> Iterator[Table]:
         """Yields the first rows."""
-        headings = [f"{column.name}: {column.type}" for column in self._relation.columns]
+        headings = [f"{column.name}: {written_type(column.type)}" for column in self._relation.columns]
         yield Table(repr(self)[1:-1], headings, self.rows, len(self))
 
 

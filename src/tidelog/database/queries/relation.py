@@ -30,6 +30,7 @@ from tidelog.io.user_values import user_rows, user_weights
 from tidelog.io.values import Row, UnfitError, misfit
 from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.arrow import is_plain_relation, table_to_rows
+from tidelog.types import written_type
 
 _ROWS_AT_ONCE = 10_000
 _SORTED_FOR_A_GLANCE = 100_000
@@ -135,7 +136,7 @@ class RelationView(Tabular, Shown):
         return chain.from_iterable(table_to_rows(part, self._relation) for part in parts)
 
     def __repr__(self) -> str:
-        columns = ", ".join(f"{column.name}: {column.type}" for column in self._relation.columns)
+        columns = ", ".join(f"{column.name}: {written_type(column.type)}" for column in self._relation.columns)
         return f"<{self._relation.role.value} {self._relation.kind.value} {self._relation.name}({columns})>"
 
     def _tables(self) -> Iterator[Table]:
@@ -144,7 +145,7 @@ class RelationView(Tabular, Shown):
         rows: Iterable[Row] = self
         if total > _SORTED_FOR_A_GLANCE and is_plain_relation(self._relation):
             rows = table_to_rows(self.to_arrow().slice(0, SHOWN), self._relation)
-        headings = [f"{column.name}: {column.type}" for column in self._relation.columns]
+        headings = [f"{column.name}: {written_type(column.type)}" for column in self._relation.columns]
         caption = f"{self._relation.role.value} {self._relation.kind.value} {self._relation.name}"
         yield Table(f"{caption}, {total:,} row{'' if total == 1 else 's'}", headings, rows, total)
 

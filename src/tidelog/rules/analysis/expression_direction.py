@@ -308,6 +308,9 @@ class Directions:
                     raise NotMonotoneError(span, f"not every {given} is a {wanted}")
             case BigIntType(), BitType() | SignedType():
                 raise NotMonotoneError(span, f"not every bigint is a {type_}")
+            case DecimalType() as given, DecimalType() as wanted if given.scale == wanted.scale:
+                help_ = f"only a sum itself may be cast, as in `min((n + m) as {wanted})`"
+                raise NotMonotoneError(span, f"not every {given} is a {wanted}; {help_}")
             case (DecimalType(), _) | (_, DecimalType()):
                 raise NotMonotoneError(span, f"not every {operand.type} is a {type_}")
             case _:

@@ -28,7 +28,7 @@ from tidelog.engine.storage_errors import Place
 from tidelog.rules.ir import Column, Kind, Relation, Role, RuleProgram
 from tidelog.rules.rule_changes.rule_set import RuleSet
 from tidelog.rules.schema.arrow import is_nullable
-from tidelog.types import BitType, BoolType, FloatType, SignedType, StringType, Type
+from tidelog.types import BitType, BoolType, FloatType, SignedType, StringType, Type, written_type
 
 _KEPT = "facts"
 _NO_DEFAULT = object()
@@ -223,7 +223,7 @@ class _Planner:
         for place, column in enumerate(old.columns):
             if place not in used:
                 name = f"{old.name}.{column.name}"
-                self.columns.append(f"- {name}: {column.type}")
+                self.columns.append(f"- {name}: {written_type(column.type)}")
                 if facts:
                     self._lose(name, f"the column `{name}` in {counted(facts, 'fact')}")
         self.carried.append(CarriedRelation(old, new, tuple(found), facts))
@@ -268,10 +268,11 @@ class _Planner:
         if name in self._said.default:
             self.problems.append(f"`{name}` is no new column, and takes no default")
         if source.type != column.type:
-            self.columns.append(f"~ {name}: {source.type} becomes {column.type}")
+            self.columns.append(f"~ {name}: {written_type(source.type)} becomes {written_type(column.type)}")
             if facts and not widens(source.type, column.type):
                 self.problems.append(
-                    f"`{name}` would become {column.type}, which does not have every value of {source.type};"
+                    f"`{name}` would become {written_type(column.type)},"
+                    f" which does not have every value of {written_type(source.type)};"
                     f' to give it other values, say `"drop": ["{earlier}"]` and `"default": {{"{name}": …}}`'
                 )
         return CarriedColumn(column, place)
@@ -281,7 +282,7 @@ class _Planner:
         if default is _NO_DEFAULT and is_nullable(column.type, self._new.functions.definitions):
             default = None
         shown = "" if default is _NO_DEFAULT else f", {default!r} in {counted(facts, 'fact')}"
-        self.columns.append(f"+ {name}: {column.type}{shown if facts else ''}")
+        self.columns.append(f"+ {name}: {written_type(column.type)}{shown if facts else ''}")
         if default is _NO_DEFAULT and facts:
             self.problems.append(f"`{name}` is new, and has no value in {counted(facts, 'fact')}")
             self.missing_defaults[name] = _example(column.type)
@@ -371,7 +372,7 @@ def _role(relation: Relation) -> str:
 
 
 def _heading(relation: Relation) -> str:
-    columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
+    columns = ", ".join(f"{column.name}: {written_type(column.type)}" for column in relation.columns)
     return f"{_role(relation)} {relation.name}({columns})"
 
 

@@ -28,6 +28,7 @@ from tidelog.engine.spark.storage.directory import plain
 from tidelog.engine.spark.storage.scan import scan_files, scan_rows, union
 from tidelog.engine.spark.storage.state_files import TOTAL, Changed, Stored
 from tidelog.rules.ir import Relation
+from tidelog.types import written_type
 
 DRIVER_ROWS = 5_000_000
 """Input relations of at most this many rows are compared with in the driver, which reads their columns to do so."""
@@ -158,9 +159,9 @@ def _refuse_bad(target: Target, files: Sequence[str]) -> None:
     column = target.relation.columns[int(number)]
     raise DataError(
         f"column `{column.name}` of the DataFrame for `{target.relation.name}`: "
-        f"{f'`{value}`' if is_value else 'null'} is not a {column.type}",
+        f"{f'`{value}`' if is_value else 'null'} is not a {written_type(column.type)}",
         code=Code.WRONG_VALUE if is_value else Code.NULL_VALUE,
         help="leave such rows out before they are written"
         if is_value
-        else f"leave such rows out, or declare the column `{column.name}: Option<{column.type}>`",
+        else f"leave such rows out, or declare the column `{column.name}: Option<{written_type(column.type)}>`",
     )

@@ -19,6 +19,7 @@ from tidelog.engine.spark.encoding.nested import stored
 from tidelog.rules.ir import Relation
 from tidelog.rules.schema.arrow import is_option
 from tidelog.rules.schema.stored import stored_schema, stored_table
+from tidelog.types import written_type
 from tidelog.values import Definitions
 
 
@@ -44,10 +45,11 @@ def _stage_frame(relation: Relation, frame: Any, definitions: Definitions) -> An
     names = [field.name for field in fields]
     needed = {column.name for column in relation.columns if not is_option(column.type)}
     if len(set(names)) != len(names) or not needed <= set(names) <= set(wanted):
+        columns = ", ".join(f"{column.name}: {written_type(column.type)}" for column in relation.columns)
         raise DataError(
             f"the DataFrame for `{relation.name}` has the columns {', '.join(names) or 'none'}",
             code=Code.WRONG_COLUMNS,
-            help=f"the columns are `{', '.join(f'{column.name}: {column.type}' for column in relation.columns)}`",
+            help=f"the columns are `{columns}`",
         )
     for column in relation.columns:
         if column.name not in names:
@@ -56,7 +58,7 @@ def _stage_frame(relation: Relation, frame: Any, definitions: Definitions) -> An
         if not taken_from(found, column.type):
             raise DataError(
                 f"column `{column.name}` of the DataFrame for `{relation.name}` holds `{found.simpleString()}` values"
-                f" where {column.type} is wanted",
+                f" where {written_type(column.type)} is wanted",
                 code=Code.WRONG_COLUMN_TYPE,
                 help="cast the column first",
             )

@@ -145,9 +145,10 @@ class MonotoneInKernels(RoundsStratum):
     # An epoch
 
     def begin(self) -> Self:
+        read = {*self.read_above, *self._internal}  # groups read their members
         for each in self._inner:
             each.begin()
-            each.costs, each.read_above = self.costs, self.read_above
+            each.costs, each.read_above = self.costs, read
         self._was_new = self.is_new
         return super().begin()
 
