@@ -38,8 +38,16 @@ from tidelog.pipeline.spark.sources import table_frame
 from tidelog.rules.ir import Kind
 from tidelog.rules.schema.arrow import is_plain_relation
 
+_TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 _LOOKED_UP = 8
 """At most so many keys are looked up one by one; for more, one job scans the relation."""
+
+
+def _write_microseconds(spark: Any) -> None:
+    """Has the session write timestamps of Parquet as microseconds: other readers take Spark's old form, INT96, for
+    nanoseconds, which have no years before 1678 and after 2261."""
+    if spark.conf.get(_TIMESTAMPS) == "INT96":
+        spark.conf.set(_TIMESTAMPS, "TIMESTAMP_MICROS")
 
 
 class SparkSite:
@@ -54,6 +62,7 @@ class SparkSite:
         spark: Any = None,
     ) -> None:
         self._spark = spark if spark is not None else local_session()
+        _write_microseconds(self._spark)
         is_logged = any(is_positioned(feed.place) for feed in settings.feeds)
         if settings.feeds and not is_logged and "connect" in type(self._spark).__module__:
             raise UsageError(

@@ -96,7 +96,8 @@ class LocalStratum:
         self.costs = RuleCosts()
         self.facts: dict[int, tuple[Words, Words]] = {}  # relation → facts to insert, facts to delete
         self.relation_numbers = tuple(numbers[name] for name in stratum.relations)
-        self.read_above: Collection[int] = ()  # set by the engine: relations that other strata read
+        # The relations that other strata read; all, until the engine says which.
+        self.read_above: Collection[int] = range(1 << 31)
         self.is_new = False
         self.inherited: dict[int, Words] = {}
         self.added: tuple[Rule, ...] = ()

@@ -145,7 +145,8 @@ class MonotoneInKernels(RoundsStratum):
     # An epoch
 
     def begin(self) -> Self:
-        read = {*self.read_above, *self._internal}  # groups read their members
+        # Groups read their members, whatever strata above read.
+        read = {*self.read_above, *(number for each in self._inner for number in each.relation_numbers)}
         for each in self._inner:
             each.begin()
             each.costs, each.read_above = self.costs, read
