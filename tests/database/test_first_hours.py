@@ -111,4 +111,6 @@ def test_a_decimal_that_does_not_fit_is_shown_with_the_values_of_its_rule() -> N
     """
     with tidelog.compile(text).open() as db, pytest.raises(tidelog.TidelogError) as caught, db.transaction() as tx:
         tx.insert("A", [("x", Decimal("50.00"), Decimal("50.25"))])
-    assert "100.25 does not fit into `decimal<4, 2>`, with k = \"x\", a = 50.00, b = 50.25, in the rule `B(k," in str(caught.value)
+    assert '100.25 does not fit into `decimal<4, 2>`, with k = "x", a = 50.00, b = 50.25, in the rule `B(k,' in str(
+        caught.value
+    )

@@ -76,7 +76,7 @@ def test_classes_are_joined_and_taken_apart(seed: int, tmp_path: Path) -> None:
 
 def test_many_changes_at_once() -> None:
     chance = random.Random(1)
-    first, second = chosen(chance, 3000, 2500), chosen(chance, 3000, 2500)
+    first, second = chosen(chance, 3000, 1200), chosen(chance, 3000, 1200)
     with compiled(PROGRAM).open() as database:
         for new, gone in ((first, set()), (second, first), (first, set()), (set(), first | second)):
             with database.transaction() as tx:

@@ -48,7 +48,10 @@ def opened(engine: str, place: Path, session: Any, keep: int = 100) -> Database:
     return PROGRAM.open(engine, path=place, keep_changes=keep, **options)
 
 
-@pytest.mark.parametrize("engine", ["local", "spark"])
+ENGINES = ["local", pytest.param("spark", marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_changes_are_read_epoch_by_epoch(session: Any, tmp_path: Path, engine: str) -> None:
     with opened(engine, tmp_path / "db", session) as db:
         commit(db, [("a", "b"), ("b", "c")])
@@ -68,7 +71,7 @@ def test_changes_are_read_epoch_by_epoch(session: Any, tmp_path: Path, engine: s
     assert {row["_epoch"] for row in changes(session.read, tmp_path / "db", after="1").collect()} == {2}
 
 
-@pytest.mark.parametrize("engine", ["local", "spark"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_rows_of_an_earlier_epoch(session: Any, tmp_path: Path, engine: str) -> None:
     with opened(engine, tmp_path / "db", session) as db:
         commit(db, [("a", "b"), ("b", "c")])
@@ -148,6 +151,7 @@ def follow(session: Any, place: Path, checkpoint: Path, engine: str, epochs: int
         assert follower.rows == db.relation("Reach").rows()
 
 
+@pytest.mark.slow
 def test_a_stream_goes_on_from_its_checkpoint(session: Any, tmp_path: Path) -> None:
     follow(session, tmp_path / "db", tmp_path / "check", "local", epochs=20, restarts=2)
 
@@ -177,6 +181,7 @@ def test_a_database_that_keeps_nothing_says_how_to_keep_changes(session: Any, tm
         changes(session.read, tmp_path / "db").count()
 
 
+@pytest.mark.slow
 def test_a_stream_without_change_columns_says_what_to_add(session: Any, tmp_path: Path) -> None:
     with opened("local", tmp_path / "db", session) as db:
         commit(db, [("a", "b")])

@@ -35,7 +35,7 @@ def session(spark: Any) -> Any:
     return spark
 
 
-@pytest.fixture(scope="module", params=["local", "spark"])
+@pytest.fixture(scope="module", params=["local", pytest.param("spark", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, session: Any) -> Path:
     """A closed database of each engine, which no test changes."""
     point = PROGRAM.types.Point

@@ -42,7 +42,7 @@ def write(feed: Path, number: int, rows: list[dict[str, object]]) -> None:
     (feed / f"{number:04}.json").write_text("\n".join(map(json.dumps, rows)))
 
 
-@pytest.mark.parametrize("engine", ["local", "spark"])
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.slow)])
 def test_staged_batches_are_taken_once(session: Any, tmp_path: Path, engine: str) -> None:
     place, feed = tmp_path / "db", tmp_path / "feed"
     options = {"spark": session} if engine == "spark" else {}

@@ -62,7 +62,7 @@ def checked_records(file: TextFile, relation: Relation, definitions: Definitions
                     error.reason = "the file is not UTF-8 text"
                 at = f"{file.path}:{line}:{number}"
                 wrong = misfit(at, relation, relation.columns[place], error)
-                if not is_unicode:
+                if text is not None and not is_unicode:
                     from_ = "utf-16" if number == 1 and text[:2] in _UTF_16_MARKS else "latin1"
                     wrong.help = f"convert it first, for example `iconv -f {from_} -t utf-8 {file.path.name} > new.csv`"
                 elif text in _NULL_WORDS and error.value is not None:

@@ -64,8 +64,8 @@ def _stage_frame(relation: Relation, frame: Any, definitions: Definitions) -> An
             )
     # By position first: Spark does not tell apart names that differ only in case.
     numbered = frame.toDF(*(f"i{place}" for place in range(len(names))))
-    columns = (f.col(f"i{names.index(name)}") if name in names else f.lit(None) for name in wanted)
-    ordered = numbered.select(*(column.alias(f"c{i}") for i, column in enumerate(columns)))
+    found_or_null = (f.col(f"i{names.index(name)}") if name in names else f.lit(None) for name in wanted)
+    ordered = numbered.select(*(each.alias(f"c{i}") for i, each in enumerate(found_or_null)))
     return stored(ordered, relation, definitions)
 
 
