@@ -133,7 +133,7 @@ class Units(Node):
     """The integer of a date, time or decimal (`scaled_values`), or the value of an integer: one of the operand's type
     and the node's own is scaled, the other `s64` or `bigint`. Lowering makes such nodes; programs cannot.
 
-    `is_bounded`: whoever runs it makes sure that the integer is a value of the type.
+    `is_bounded`: the caller ensures that the integer is a value of the type.
     """
 
     operand: Expression

@@ -155,7 +155,7 @@ class KafkaSource:
             self._consumer.unassign()
 
     def acknowledge(self, position: Position) -> None:
-        pass  # the broker keeps records for a time, whoever has read them
+        pass  # the broker keeps records for a time, read or not
 
     # Offsets
 
