@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from tidelog.maintain import switch
+from tidelog.maintain import epoch, switch
 from tidelog.maintain.switch import Decision, Meter, Progress, Switch
 
 
@@ -18,6 +18,7 @@ def giving_up(share: float) -> Iterator[None]:
         return self._earlier + now.instances <= share * self._instances
 
     with (
+        mock.patch.object(epoch, "FEW_INSTANCES", 0),
         mock.patch.object(switch, "LOOK_EVERY", 0),
         mock.patch.object(switch, "LOOKS", 1 << 60),
         mock.patch.object(Switch, "decide", return_value=Decision("update", "tried first", budget=0.0, bootstrap=1.0)),

@@ -14,6 +14,7 @@ from tidelog.maintain.report import regret
 from tidelog.maintain.switch import (
     ALWAYS_UPDATE,
     NO_LIMIT,
+    OVERRUN,
     RANK_LIMIT,
     SKIPS_IN_A_ROW,
     UPDATE_RATE,
@@ -187,6 +188,25 @@ def test_deep_recursion_in_thin_waves_goes_on_until_the_rest_would_cost_a_bootst
         meter, clock = running()
         clock.now = waves / 1000
         assert meter.goes_on(Progress(1000 * waves, waves, batch=1000, waiting=1000, rows=MANY)) == goes_on
+
+
+def test_what_an_update_may_cost_beyond_its_budget_is_bounded() -> None:
+    # Each wave seems to be the last but a few, and none is.
+    ends = {}
+    for batch, waves in ((50_000, 3), (20_000, 3), (500, 3)):
+        meter, clock = running()
+        wave, instances = waves, 0
+        while instances < 3 * MANY:
+            instances += 2 * batch
+            clock.now = instances / MANY
+            if not meter.goes_on(Progress(instances, wave, batch=batch, waiting=batch // 2, rows=MANY)):
+                break
+            wave += 1
+        ends[batch, waves] = clock.now
+    assert ends[50_000, 3] == pytest.approx(OVERRUN, abs=0.11)
+    assert OVERRUN < ends[20_000, 3] < 1
+    # With next to nothing to do, it goes on.
+    assert ends[500, 3] == 3.0
 
 
 def test_what_waits_for_the_next_wave_can_be_too_much_at_once() -> None:

@@ -181,6 +181,11 @@ class Engine(Protocol):
         Raises DataError for rows that do not fit. The result goes into an `Operation`.
         """
 
+    def stage_more(self, relation: str, staged: Any, rows: Any) -> Any | None:
+        """Adds a further part of the same call to staged rows; returns the staged rows of both, or None if each part
+        is to be staged by itself.
+        """
+
     def commit(
         self,
         operations: Sequence[Operation],

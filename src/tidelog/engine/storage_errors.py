@@ -29,6 +29,16 @@ def not_a_database(place: Place, what: str, help: str | None = None) -> UsageErr
     return UsageError(f"{place} is not a Tidelog database: {what}", code=Code.NOT_A_DATABASE, help=help)
 
 
+def not_usable(place: Place, what: str) -> UsageError:
+    """Makes the error for a database that is as it should be, on a disk that is full, broken or read-only."""
+    return UsageError(
+        f"the database {place} cannot be used as it lies there: {what}",
+        code=Code.UNUSABLE_DIRECTORY,
+        help="make room on the disk, or see to its permissions; `read_only=True` opens it without writing to it;"
+        " nothing in it has been changed",
+    )
+
+
 def other_engine(place: Place, engine: str) -> UsageError:
     """Makes the error for reading a database of another engine; only a writer converts it."""
     return UsageError(
@@ -47,13 +57,15 @@ def in_use(place: Place, who: str) -> UsageError:
     )
 
 
-def not_written(place: Place, reason: object) -> TransactionError:
-    """Makes the error for an epoch that could not be written."""
-    help = "make room on the disk, or see to its permissions, and commit again"
+def not_written(
+    place: Place, reason: object, what: str = "commit", left: str = "the last commit is intact"
+) -> TransactionError:
+    """Makes the error for an epoch, or `what` else, that could not be written."""
+    help = f"make room on the disk, or see to its permissions, and {what} again"
     if "locked" in str(reason):
-        help = "another process has the journal open for writing; end it, and commit again"
+        help = f"another process has the journal open for writing; end it, and {what} again"
     return TransactionError(
-        f"the commit could not be written to {place} ({reason}); the last commit is intact",
+        f"the {what} could not be written to {place} ({reason}); {left}",
         code=Code.COMMIT_NOT_WRITTEN,
         help=help,
     )

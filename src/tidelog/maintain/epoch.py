@@ -6,16 +6,28 @@ done: until then any failure rolls all overlays back, and the state is as it was
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import EvaluationError
+from tidelog.maintain.cost_history import Event
 from tidelog.maintain.report import StratumReport, regret
-from tidelog.maintain.switch import FIRST_LOAD, RANK_LIMIT, Decision, Meter, Switch, Touched, events_of, is_first_load
+from tidelog.maintain.switch import (
+    FEW_INSTANCES,
+    FIRST_LOAD,
+    RANK_LIMIT,
+    Decision,
+    Meter,
+    Switch,
+    Touched,
+    events_of,
+    is_first_load,
+)
 
 REQUESTED = "requested by `strategy=`"
+FEW_ROWS = "few rows have changed"
 ALWAYS_UPDATED = "the strategy always updates incrementally"
 NO_TRACE = "`trace` is for rules without recursion, groups, or expressions that Python evaluates or that may fail"
 
@@ -80,6 +92,11 @@ class StratumState(Protocol):
 
     def top_rank(self) -> int: ...
 
+    def small_update(self, most: int) -> Mapping[Event, int] | None:
+        """Runs the ranked Update to its end if it is known to be cheap: few rows have changed, and it meets at most so
+        many instances. Returns the events; None if it is not done: it may have begun, then `update` continues it, and
+        `bootstrap` and `roll_back` drop it."""
+
     def update(self, meter: Meter) -> bool:
         """Runs the ranked Update. False if the meter gave it up: then `roll_back` must follow."""
 
@@ -112,13 +129,47 @@ def maintain(
     """
     switch = switch or Switch()
     reports = []
+    updates_few = strategy in ("elastic", "update") and not recompute and on_stratum is None
+    now = switch.clock()
     for stratum in strata:
-        if not (recompute and stratum.can_derive()) and not stratum.is_touched():
+        if updates_few and (small := _update_few_rows(stratum, strategy, switch, now)) is not None:
+            report, now = small
+        elif (recompute and stratum.can_derive()) or stratum.is_touched():
+            report, now = _maintain_stratum(stratum, recompute, strategy, switch, on_stratum, now)
+        else:
             continue
-        report = _maintain_stratum(stratum, recompute, strategy, switch, on_stratum)
         if stratum.has_rules():
             reports.append(report)
     return tuple(reports)
+
+
+def _update_few_rows(
+    stratum: StratumState, strategy: str, switch: Switch, started: float
+) -> tuple[StratumReport, float] | None:
+    """Updates a stratum if that is cheap; returns its report and the time. The switch learns, but decides nothing."""
+    before = stratum.instances
+    if stratum.fixed is not None or (not before and stratum.has_rules()):
+        return None
+    events = stratum.small_update(FEW_INSTANCES)
+    if events is None:
+        return None
+    now, work = switch.clock(), stratum.work
+    if events:
+        switch.history(stratum.relations).note_update(now - started, work, events, before)
+    return (
+        StratumReport(
+            relations=stratum.relations,
+            strategy="update",
+            place="local",
+            reason=REQUESTED if strategy == "update" else FEW_ROWS,
+            rounds=stratum.waves,
+            instances=work,
+            seconds=now - started,
+            events=sum(events.values()),
+            impact=work / max(before, 1),
+        ),
+        now,
+    )
 
 
 def _maintain_stratum(
@@ -127,9 +178,9 @@ def _maintain_stratum(
     strategy: str,
     switch: Switch,
     on_stratum: Callable[[StratumState, str], None] | None,
-) -> StratumReport:
-    """Brings one stratum to the new epoch; the switch learns its cost."""
-    started = switch.clock()
+    started: float,
+) -> tuple[StratumReport, float]:
+    """Brings one stratum to the new epoch, and returns its report and the time; the switch learns its cost."""
     before, touched = stratum.instances, stratum.touched()
     decision, events = _decide(stratum, touched, recompute, strategy, switch), events_of(touched)
     history = switch.history(stratum.relations)
@@ -153,8 +204,9 @@ def _maintain_stratum(
         begun, replaced = switch.clock(), stratum.row_count
         stratum.bootstrap()
         history.note_bootstrap(switch.clock() - begun, stratum.instances, replaced)
-    seconds = switch.clock() - started
-    return StratumReport(
+    now = switch.clock()
+    seconds = now - started
+    report = StratumReport(
         relations=stratum.relations,
         strategy=how,
         place="local",
@@ -170,6 +222,7 @@ def _maintain_stratum(
         given_up_instances=in_vain,
         regret=regret(seconds, decision.expected_update, decision.expected_bootstrap),
     )
+    return report, now
 
 
 def _update(stratum: StratumState, meter: Meter) -> bool:

@@ -95,6 +95,11 @@ class Watch:
         return None if deadline is None else deadline - (perf_counter() - self.pardoned() - self._started)
 
     @property
+    def is_plain(self) -> bool:
+        """True if neither rounds nor rows are limited, and nobody asked for progress."""
+        return self.on_round is None and self.limits.max_rows is None and self.limits.max_rounds is None
+
+    @property
     def last_round(self) -> int:
         return NO_LIMIT if self.limits.max_rounds is None else min(self.limits.max_rounds, NO_LIMIT)
 

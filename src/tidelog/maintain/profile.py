@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tidelog.diagnostics.shown import Shown, Table, fit
+from tidelog.maintain.report import waited
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Profile(Shown):
     """`str()` is a table, `to_json()` the same for machines. Rules and strata that never ran are not listed.
 
     `pinned_bytes` is the memory that snapshots and readers of earlier commits hold, and copies made for queries.
+    `last_compiling` and `total_compiling` are the seconds in which kernels were compiled or loaded, which no rule has.
     """
 
     epoch: int
@@ -82,6 +84,8 @@ class Profile(Shown):
     relations: tuple[RelationProfile, ...]
     arrangements: tuple[ArrangementProfile, ...]
     pinned_bytes: int = 0
+    last_compiling: float = 0.0
+    total_compiling: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the profile as plain objects."""
@@ -93,9 +97,13 @@ class Profile(Shown):
 
     def to_text(self) -> str:
         """Returns the profile as tables, those with the highest cost first."""
-        head = f"epoch {self.epoch}: {_seconds(self.last_seconds)} s; all epochs: {_seconds(self.total_seconds)} s"
         pinned = [f"snapshots hold {self.pinned_bytes:,} bytes"] if self.pinned_bytes else []
-        return "\n\n".join([head, *self._text_tables(), *pinned])
+        return "\n\n".join([self._caption(), *self._text_tables(), *pinned])
+
+    def _caption(self) -> str:
+        last, total = waited(self.last_compiling), waited(self.total_compiling)
+        head = f"epoch {self.epoch}: {_seconds(self.last_seconds)} s{last}"
+        return f"{head}; all epochs: {_seconds(self.total_seconds)} s{total}"
 
     def sizes_text(self) -> str:
         """Returns the tables of sizes, without those of costs."""
@@ -115,8 +123,7 @@ class Profile(Shown):
         """Yields rules by their cost, and relations by their size."""
         rules = sorted(self.rules, key=lambda each: (-each.total.seconds, -each.total.instances))
         costs = [(each.rule, each.place, *_costs(each)) for each in rules]
-        caption = f"epoch {self.epoch}: {_seconds(self.last_seconds)} s; all epochs: {_seconds(self.total_seconds)} s"
-        yield Table(caption, ("rule", "place", *_COST), costs, len(costs))
+        yield Table(self._caption(), ("rule", "place", *_COST), costs, len(costs))
         relations = sorted(self.relations, key=lambda each: -each.bytes)
         sizes = [(each.name, f"{each.rows:,}", f"{each.bytes:,}") for each in relations]
         yield Table("sizes", ("relation", "rows", "bytes"), sizes, len(sizes))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from tidelog.diagnostics.shown import TEXT_WIDTH, Shown, Table
 
+_WORTH_SAYING = 0.5  # seconds of compiling; to load all kernels takes less
+
 
 @dataclass(frozen=True, slots=True)
 class StratumReport:
@@ -42,9 +44,17 @@ def regret(seconds: float, *expected: float | None) -> float | None:
     return max(seconds - min(known), 0.0) if known else None
 
 
+def waited(compiling: float) -> str:
+    """Returns a note of the seconds in which kernels were compiled, if they are worth one."""
+    return f", of which {compiling:.1f} s to compile kernels" if compiling >= _WORTH_SAYING else ""
+
+
 @dataclass(frozen=True, slots=True)
 class EpochReport(Shown):
-    """The report of an epoch: `strata` in order, `seconds` for all of it, `rows` and `bytes` per relation after it."""
+    """The report of an epoch: `strata` in order, `seconds` for all of it, `rows` and `bytes` per relation after it.
+
+    `compiling` are the seconds of these in which kernels were compiled or loaded; no stratum and no rule has them.
+    """
 
     epoch: int
     strata: tuple[StratumReport, ...]
@@ -53,6 +63,7 @@ class EpochReport(Shown):
     deleted: int  # rows of output relations
     rows: Mapping[str, int] = field(default_factory=dict)
     bytes: Mapping[str, int] = field(default_factory=dict)
+    compiling: float = 0.0
 
     def _tables(self) -> Iterator[Table]:
         """Yields the strata that had something to do."""
@@ -71,6 +82,7 @@ class EpochReport(Shown):
             for each in busy
         )
         caption = f"epoch {self.epoch}: +{self.inserted:,} -{self.deleted:,} in {self.seconds:.4f} s"
+        caption += waited(self.compiling)
         yield Table(caption, headings, rows, len(busy))
 
     def __str__(self) -> str:

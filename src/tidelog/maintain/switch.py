@@ -34,6 +34,8 @@ DELETED_SHARE = 0.25
 REPLACED_SHARE, NOTABLE_SHARE = 0.75, 0.05
 # Below this many instances, with as few events, both are faster than the difference could be noticed.
 ALWAYS_UPDATE = 5_000
+# An Update that meets no more instances than this needs no decision; what it costs is lost if it has to meet more.
+FEW_INSTANCES = 2_000
 # A change of at least this share of the rows that the rules will read is large: the cost per event counts, too.
 LARGE_SHARE = 0.5
 # After so many Updates in a row that were not tried, one is.
@@ -42,6 +44,9 @@ RANK_LIMIT = 1 << 29
 NO_LIMIT = 1 << 62
 # A recursion of at least so many waves is deep; a wave with less than one in so many of all rows is thin.
 THIN_WAVES = 64
+# An Update that has cost this part of a Bootstrap, all of one in thin waves, is given up unless the rest seems to cost
+# less than the second part of that, and less and less later: estimates that were right would have ended it before.
+OVERRUN, NEAR_END = 0.5, 0.1
 # How often an Update is looked at: this many times while it meets as many instances as there are, and not more often
 # than every so many instances.
 LOOKS, LOOK_EVERY = 64, 8_192
@@ -68,6 +73,7 @@ class Touched:
         return self.deleted / max(self.rows, self.deleted, 1) if self.share is None else self.share
 
 
+FULL = "bootstrap", "recompute"  # the strategies that derive a stratum from scratch
 FIRST_LOAD = "nothing was derived yet and most of the rows that the rules read are new"
 
 
@@ -101,7 +107,7 @@ class Decision:
     @property
     def is_full(self) -> bool:
         """True if the stratum is derived from scratch."""
-        return self.strategy in ("bootstrap", "recompute")
+        return self.strategy in FULL
 
 
 class Meter:
@@ -129,7 +135,6 @@ class Meter:
         self._earlier = 0  # instances of the phases before this one
         self._wave = -1
         self._at_wave = 0
-        self.seconds = 0.0
         self.work = 0
         self.why = ""
 
@@ -139,6 +144,11 @@ class Meter:
         if self._decision.budget == float("inf"):
             return NO_LIMIT
         return max(LOOK_EVERY, self._instances // LOOKS)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the first phase began: a reading of the clock."""
+        return 0.0 if self._started is None else self._clock() - self._started
 
     def begin(self) -> None:
         """Begins the waves of a phase."""
@@ -151,7 +161,6 @@ class Meter:
         assert self._started is not None
         self._earlier += instances
         self.work = self._earlier
-        self.seconds = self._clock() - self._started
 
     def goes_on(self, now: Progress) -> bool:
         """True if Update is still worth it."""
@@ -171,6 +180,11 @@ class Meter:
         if spent > self._decision.budget and spent / work * (soon + later) > enough:
             self.why = f"it was not near its end after {work} rule instances, {spent / self._decision.bootstrap:.0%}"
             self.why += " of a Bootstrap"
+            return False
+        most = self._decision.bootstrap * (1.0 if is_thin else OVERRUN)
+        near_end = NEAR_END * most * (most / max(spent, most)) ** 2
+        if spent > max(most, self._decision.budget) and spent / work * (soon + later) > near_end:
+            self.why = f"it had cost {spent / self._decision.bootstrap:.0%} of a Bootstrap, after {work} rule instances"
             return False
         return True
 
@@ -210,7 +224,10 @@ class Switch:
 
     def history(self, relations: tuple[str, ...]) -> History:
         """Returns the cost history of the stratum of these relations."""
-        return self._histories.setdefault(relations, History())
+        found = self._histories.get(relations)
+        if found is None:
+            found = self._histories[relations] = History()
+        return found
 
     def decide(
         self,

@@ -184,22 +184,25 @@ def _is_same(variable: Variable, term: object) -> bool:
     return isinstance(term, Variable) and term.name == variable.name
 
 
-def plan_leapfrog(rule: Rule, delta: Delta, statistics: Statistics, growing: Collection[str]) -> Variant:
+def plan_leapfrog(
+    rule: Rule, delta: Delta, statistics: Statistics, growing: Collection[str], *, begins_with_literal: bool = False
+) -> Variant:
     """Returns the steps for a delta at one position; by leapfrog if the rule requests it or its body is cyclic.
 
     In the latter case relations that are derived together with the rule's head (`growing`) are excluded: rows are
-    inserted into them all the time, and maintaining a trie is more expensive than an arrangement.
+    inserted into them all the time, and maintaining a trie is more expensive than an arrangement. See
+    `plan_variant` for `begins_with_literal`.
     """
     core, forced = _joined_by_leapfrog(rule, growing)
     if not core:
-        return plan_variant(rule, delta, statistics)
+        return plan_variant(rule, delta, statistics, begins_with_literal=begins_with_literal)
     atoms = [literal.atom for literal in (rule.body[place] for place in core) if isinstance(literal, Positive)]
     names = dict.fromkeys(term.name for atom in atoms for term in atom.terms if isinstance(term, Variable))
     firsts: tuple[str | None, ...] = (None,)
     if delta.atom is None and names:
         firsts = tuple(names)[:MOST_TRIED]
     plans = [LeapfrogPlan(rule, core, statistics, forced=forced, first=first) for first in firsts]
-    variants = [plan_variant(rule, delta, statistics, plan) for plan in plans]
+    variants = [plan_variant(rule, delta, statistics, plan, begins_with_literal=begins_with_literal) for plan in plans]
     return min(zip(plans, variants), key=lambda planned: planned[0].cost)[1]
 
 

@@ -2,9 +2,9 @@
 
 The positions of a body are its positive literals, then its negated ones, then the rule's own hidden fact. A variant
 starts from a delta at one position and joins forward: first the literals that cost nothing (conditions, assignments,
-negations whose variables are bound), then the literal with the fewest rows to look at, as far as is known
-(`statistics`), never through a cross product while a literal is connected. Planning is quadratic in the length of the
-body.
+negations whose variables are bound, equalities of which one variable is left: `solve`), then the literal with the
+fewest rows to look at, as far as is known (`statistics`), never through a cross product while a literal is connected.
+Planning is quadratic in the length of the body.
 
     P(x, z) :- P(x, y), E(y, z).      delta at E(y, z):   batch of E, probe P by column 1, emit P(x, z)
 
@@ -14,11 +14,12 @@ An expression that may fail (a division) runs only after every literal that stan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
 from tidelog.check import typed
+from tidelog.plan.solve import solved
 from tidelog.plan.statistics import Keys, Order, Statistics
 from tidelog.rules import ir
 
@@ -92,11 +93,15 @@ class Antijoin:
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """Binds a variable to the value of an expression; compares if it is bound already (by a delta)."""
+    """Binds a variable to the value of an expression; compares if it is bound already (by a delta).
+
+    `solved` is the condition of the rule that says so, if it is not an assignment that does (`solve`).
+    """
 
     variable: ir.Variable
     expression: typed.Expression
     compare: bool
+    solved: typed.Expression | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +152,25 @@ class Leaps(Protocol):
         """Returns the steps, with the leapfrog joins that were chosen."""
 
 
-def plan_variant(rule: ir.Rule, delta: Delta, statistics: Statistics, leaps: Leaps | None = None) -> Variant:
-    """Returns the steps for a delta at one position."""
+def plan_variant(
+    rule: ir.Rule,
+    delta: Delta,
+    statistics: Statistics,
+    leaps: Leaps | None = None,
+    *,
+    begins_with_literal: bool = False,
+) -> Variant:
+    """Returns the steps for a delta at one position.
+
+    With `begins_with_literal`, no condition says what a variable is (`x == 3`) before a literal has bound another.
+    """
     positions = positions_of(rule)
     bound = set() if delta.atom is None else {term.name for term in delta.atom.terms if isinstance(term, ir.Variable)}
     waiting = [i for i in range(len(rule.body)) if positions.get(i) != delta.position]
     steps: list[Step] = []
     while waiting:
-        ready = next((i for i in waiting if _is_ready(rule.body, i, waiting, bound)), None)
+        may_solve = bool(bound) or not begins_with_literal
+        ready = next((i for i in waiting if _is_ready(rule.body, i, waiting, bound, may_solve=may_solve)), None)
         if ready is not None:
             steps.append(_step(rule.body[ready], positions.get(ready, -1), bound))
             waiting.remove(ready)
@@ -188,10 +204,14 @@ def positions_of(rule: ir.Rule) -> dict[int, int]:
     return {index: position for position, index in enumerate(positives + negatives)}
 
 
-def _is_ready(body: tuple[ir.Literal, ...], index: int, waiting: list[int], bound: set[str]) -> bool:
+def _is_ready(
+    body: tuple[ir.Literal, ...], index: int, waiting: list[int], bound: set[str], *, may_solve: bool
+) -> bool:
     """True if a literal can run now without enumerating anything."""
     literal = body[index]
     match literal:
+        case ir.Condition(expression) if may_solve and solved(expression, bound) is not None:
+            return True
         case ir.Positive():
             return False
         case ir.Negative(atom):
@@ -243,7 +263,11 @@ def _step(literal: ir.Literal, position: int, bound: set[str]) -> Step:
         case ir.Negative(atom):
             return Antijoin(atom, position)
         case ir.Condition(expression):
-            return Filter(expression)
+            solution = solved(expression, bound)
+            if solution is None:
+                return Filter(expression)
+            bound.add(solution[0].name)
+            return Let(*solution, compare=False, solved=expression)
         case ir.Assign(variable, expression):
             compare = variable.name in bound
             bound.add(variable.name)

@@ -35,6 +35,7 @@ from tidelog.engine.local.reads import LocalReads
 from tidelog.engine.local.runtime import Runtime
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.changed_rows import ChangedRows
+from tidelog.engine.local.storage.load import StagedRows
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Bag, Tables
 from tidelog.engine.local.strata.aggregates.stratum import AggregateStratum
@@ -52,16 +53,17 @@ from tidelog.engine.local.transfer.checkpoint import (
 )
 from tidelog.engine.local.transfer.export import ExportedState, export_state, reset_strata, table_to_bag
 from tidelog.engine.marks import Marks, marked
+from tidelog.long_calls import Looking
 from tidelog.maintain.epoch import StratumState, maintain
 from tidelog.maintain.limits import Limits, Watch
 from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.profile import Profile
 from tidelog.maintain.source_rule import written_rule
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
-from tidelog.maintain.switch import Switch
+from tidelog.maintain.switch import FULL, Switch
 from tidelog.maintain.work_clock import WorkClock
 from tidelog.rules.analysis.copies import Copies, find_copies
-from tidelog.rules.ir import Kind, Role, Rule, RuleProgram, Stratum
+from tidelog.rules.ir import Kind, Relation, Role, Rule, RuleProgram, Stratum
 from tidelog.rules.rule_changes.rule_set import RuleSet
 
 
@@ -104,7 +106,8 @@ class LocalEngine:
         self._stores_copies = stores_copies or track_state
         self._requested = Maintenance(strategy, switch, threads)
         self._thread_pool = self._catalog.thread_pool = ThreadPool(self._requested.threads or processors())
-        self._switch = Switch(self._requested.switch, clock or WorkClock())
+        self._loading_before = seconds_loading()  # at the beginning of the epoch under way
+        self._switch = Switch(self._requested.switch, clock or WorkClock(seconds_loading))
         self._changed_rows: WeakSet[ChangedRows] = WeakSet()
         self.marks: Marks = {}
         names = list(program.relations)
@@ -161,7 +164,7 @@ class LocalEngine:
 
     def open(self) -> Outcome:
         """Derives what the program's own facts imply: every stratum with rules is bootstrapped from nothing."""
-        started = perf_counter()
+        started, self._loading_before = perf_counter(), seconds_loading()
         with self._busy, self._cancellation.held():
             return self._run_epoch(started, self._runtime.scheduler.all(), None, recompute=True)
 
@@ -174,6 +177,20 @@ class LocalEngine:
                 help='open the database with engine="spark" to pass Spark DataFrames',
             )
         return rows
+
+    def stage_more(self, relation: str, staged: Any, rows: Any) -> StagedRows | None:
+        """Converts tables that come in parts to words, each part when it comes."""
+        declared = self.program.relations[relation]
+        if not isinstance(rows, pa.Table) or not isinstance(staged, pa.Table | StagedRows) or not declared.columns:
+            return None
+        both = staged if isinstance(staged, StagedRows) else StagedRows(len(declared.columns))
+        if both is not staged:
+            self._add_table(both, staged, declared)
+        self._add_table(both, rows, declared)
+        return both
+
+    def _add_table(self, staged: StagedRows, table: pa.Table, relation: Relation) -> None:
+        staged.add(table.num_rows, lambda words: self._values.table_to_words(table, relation, words))
 
     def commit(
         self,
@@ -201,9 +218,10 @@ class LocalEngine:
         *,
         even_if_empty: bool,
     ) -> Outcome | None:
-        started = perf_counter()
+        started, self._loading_before = perf_counter(), seconds_loading()
         with self._busy, self._cancellation.held():
-            self._prepare_epoch()
+            # Values of staged rows are in no store yet.
+            self._prepare_epoch(sweep=not any(isinstance(each.rows, StagedRows) for each in operations))
             if rules is None:
                 net = self._net(operations)
                 is_empty = not net.facts and not net.weights and not even_if_empty
@@ -211,6 +229,8 @@ class LocalEngine:
             else:
                 outcome = self._commit_rules(started, operations, before_commit, rules.rules)
             self.marks = marked(self.marks, marks)
+            if outcome is not None and any(each.strategy in FULL for each in outcome.report.strata):
+                self._reclaim_values()  # the next epoch may be small: it is not to pay for what this one has loaded
             return outcome
 
     def kept_since(self) -> None:
@@ -219,20 +239,22 @@ class LocalEngine:
     def kept_changes(self, epoch: int) -> KeptEpoch:
         raise changes_not_kept()
 
-    def _prepare_epoch(self) -> None:
-        """Does what waits for a moment without an epoch: frees values and lines that nobody needs, builds indexes that
-        readers have missed.
+    def _prepare_epoch(self, *, sweep: bool) -> None:
+        """Does what waits for a moment without an epoch: frees lines, and with `sweep` values, that nobody needs, and
+        builds indexes that readers have missed.
         """
-        pins = self._catalog.pins
-        pins.forget()
-        if self._capture is None and not pins.is_pinned:  # captures and readers decode values later
-            with pins.turn:
-                if not pins.is_pinned:
-                    self._runtime.reclaim.before_an_epoch()
+        self._catalog.pins.forget()
+        if sweep:
+            self._reclaim_values()
         while self._wanted:
             store, columns = self._wanted.pop()
             if store.is_attached:
                 store.arrange_for_readers(columns)
+
+    def _reclaim_values(self) -> None:
+        """Frees values that nobody needs, if that is due."""
+        if self._capture is None:  # captures decode values later
+            self._runtime.reclaim.between_epochs()
 
     def _net(self, operations: Sequence[Operation]) -> NetOperations:
         runtime = self._runtime
@@ -547,7 +569,7 @@ class LocalEngine:
     ) -> Outcome:
         """Derives the next epoch in overlays and commits them; any failure rolls them back."""
         runtime = self._runtime
-        with self._cancellation.running():
+        with self._cancellation.running(), Looking(self._watch.look):
             self._watch.begin(self.spent)
             self._catalog.spare_seconds = 0.0
             runtime.state_tables.begin()
@@ -574,6 +596,7 @@ class LocalEngine:
             sum(change.inserted_count() for change in changes.values()),
             sum(change.deleted_count() for change in changes.values()),
             *self.sizes(runtime.scheduler.visited),
+            compiling=seconds_loading() - self._loading_before,
         )
         runtime.profiler.note(report)
         return Outcome(changes, report)
@@ -604,6 +627,11 @@ class LocalEngine:
         if self._capture is not None:
             self._capture.before_commit(visited)
         pins = self._catalog.pins
+        for stratum in visited:
+            stratum.prepare_commit()
+        # What the last state held is freed after the turn: to free the memory of many rows takes a while.
+        replaced = [[*stratum.replaced.values()] for stratum in visited if stratum.replaced]
+        self._catalog.unfinished = []
         with pins.turning():
             runtime.delays.commit()
             if pins.is_pinned:
@@ -614,12 +642,16 @@ class LocalEngine:
                 stratum.commit()
             self.epoch += 1
             pins.commits += 1
-            self._retire_reads()
+            reads, self._found_reads = self._found_reads, None
             if runtime is not self._published:
                 self._publish()
             for stratum in visited:
                 for number in stratum.relation_numbers:
                     self._committed[number] = self._catalog.stores[number]
+        self._catalog.finish_commits()
+        del replaced
+        if reads is not None:
+            reads.retire()
 
     def _roll_back(self) -> None:
         """Returns to the last commit, and forgets the net operations of this epoch."""

@@ -50,12 +50,14 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class NotMonotoneError(Exception):
-    """Something may get worse while what it is made of gets better; `text` says what, for a label at `span`."""
+    """Something may get worse while what it is made of gets better; `text` says what, for a label at `span`; `help`
+    says what to write, if that is known."""
 
-    def __init__(self, span: Span, text: str) -> None:
+    def __init__(self, span: Span, text: str, help: str | None = None) -> None:
         super().__init__(text)
         self.span = span
         self.text = text
+        self.help = help
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +314,8 @@ class Directions:
                 help_ = f"only a sum itself may be cast, as in `min((n + m) as {wanted})`"
                 raise NotMonotoneError(span, f"not every {given} is a {wanted}; {help_}")
             case (DecimalType(), _) | (_, DecimalType()):
-                raise NotMonotoneError(span, f"not every {operand.type} is a {type_}")
+                help = self._step_apart(operand)
+                raise NotMonotoneError(span, f"not every {operand.type} is a {type_}", help)
             case _:
                 pass
         return self.direction(operand)
@@ -361,8 +364,20 @@ class Directions:
             found = scaled_sum(expression, self.reads)
         except NotScaledSumError as error:
             text = "the sum is not of a variable of its scale and an expression that cannot fail"
-            raise NotMonotoneError(error.at.span, text) from None
+            raise NotMonotoneError(error.at.span, text, self._step_apart(expression)) from None
         return self._watch(found.cost, found.addends, found.end, expression)
+
+    def _step_apart(self, expression: typed.Expression) -> str | None:
+        """Returns a help for a cost to which an expression that may fail is added."""
+        while isinstance(expression, typed.Cast):
+            expression = expression.operand
+        if not isinstance(expression, typed.Binary) or expression.op != "+":
+            return None
+        costs = [each for each in (expression.left, expression.right) if self.reads(each)]
+        if len(costs) != 1 or not isinstance(cost := costs[0], typed.Var):
+            return None
+        total = f"({cost.name} + w) as {cost.type}" if isinstance(cost.type, DecimalType) else f"{cost.name} + w"
+        return f"derive what a step adds in a relation of its own, for example `Leg(a, b, w)`; then add it: `{total}`"
 
     def _watch(
         self, cost: typed.Var, addends: tuple[typed.Expression, ...], type_: Type, expression: typed.Expression

@@ -72,7 +72,8 @@ def _judged(warnings: Iterable[Diagnostic], rules: RuleProgram) -> Iterable[Diag
                 if any(rule.cycle == "error" for rule in stratum.rules):
                     continue
                 notes.append(_CYCLES)
-            yield replace(warning, labels=(*warning.labels, Label(found.span, found.text)), notes=tuple(notes))
+            labels = (*warning.labels, Label(found.span, found.text))
+            yield replace(warning, labels=labels, notes=tuple(notes), help=found.help or warning.help)
 
 
 def _stratum_of(span: Span, rules: RuleProgram) -> Stratum | None:

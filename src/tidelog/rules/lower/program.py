@@ -57,8 +57,8 @@ class Options:
     `layout` says which columns hidden relations have; a stored database keeps that of the version that made it.
     With `overflow="error"` integers that do not fit end the epoch; otherwise they wrap.
     `dialect` is the language of the text, which is recognised where it is empty; `word_bits` is the size of numbers in
-    Soufflé's language. `waits_for_facts`: the facts of such a text count from the first transaction on, and not before,
-    as in a batch run that reads all files first.
+    Soufflé's language, and `macros` are defined before such a text. `waits_for_facts`: the facts of such a text count
+    from the first transaction on, and not before, as in a batch run that reads all files first.
     """
 
     externs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -69,6 +69,7 @@ class Options:
     dialect: str = ""
     word_bits: int = 32
     waits_for_facts: bool = False
+    macros: Mapping[str, str] = field(default_factory=dict)
 
 
 def lower_program(source: program.TypedProgram, options: Options, *, to_run: bool = True) -> ir.RuleProgram:

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from tidelog.check.check_rules import CheckedRule, check_added, check_removed, report_circles
-from tidelog.check.program import Function, Trees, TypedProgram
+from tidelog.check.program import Function, Negative, Positive, Trees, TypedProgram
 from tidelog.check.program import Rule as TypedRule
 from tidelog.check.rule.recursion import Tree
 from tidelog.check.rule.same_rule import RuleKey, rule_key
@@ -75,7 +75,8 @@ class RuleSet:
     """`typed` and `rules` are the program with the rules of now; `layer` is what makes them of the base.
 
     `options` are those that the program was lowered with. `know` is told of the functions and types that come with
-    rules. `read` and `read_query` parse texts in the program's language.
+    rules. `read` and `read_query` parse texts in the program's language. Rules of relations for which `is_made` is true
+    come with the rules that read them, and leave with the last one.
     """
 
     typed: TypedProgram
@@ -85,6 +86,7 @@ class RuleSet:
     know: Know | None = None
     read: Callable[[Source], ast.Program] = parse
     read_query: Callable[[Source], ParsedQuery] = parse_query
+    is_made: Callable[[str], bool] | None = None
     _found: Mapping[RuleKey, _Member] | None = field(default=None, repr=False)
 
     @property
@@ -108,6 +110,8 @@ class RuleSet:
         removed: list[_Member] = []
         wrong = []
         for each in checked:
+            if self._is_made(each.rule):
+                continue
             key = deeply(rule_key, each.rule)
             found = members.pop(key, None)
             if found is not None:
@@ -115,7 +119,9 @@ class RuleSet:
             elif key not in self._members:
                 wrong.append(each)
         if wrong:
-            raise ProgramError(tuple(self._not_there(each) for each in wrong))
+            raise ProgramError(tuple(self._not_there(each) for each in _by_span(wrong)))
+        if removed and self.is_made is not None:
+            removed += self._unread(members)
         return self._without(removed, members) if removed else self
 
     def with_layer(self, layer: Layer) -> RuleSet:
@@ -140,11 +146,38 @@ class RuleSet:
 
     def texts(self) -> list[str]:
         """Returns the rules as they were written, those of the program first, then in the order in which they came."""
-        return [each.rule.span.text for each in self._members.values()]
+        return [each.span.text for each in self._written(self._members.values())]
 
     def added(self) -> list[TypedRule]:
         """Returns the rules that were added at run time and are still there."""
-        return [each.rule for each in self._members.values() if each.text != _BASE]
+        return self._written(each for each in self._members.values() if each.text != _BASE)
+
+    def _written(self, members: Iterable[_Member]) -> list[TypedRule]:
+        """Returns the rules that somebody has written: none that was made for another one."""
+        rules = [each.rule for each in members]
+        if self.is_made is None:
+            return rules
+        written = [each for each in rules if not self._is_made(each) and not _copies_facts(each)]
+        by_place = {(id(each.span.source), each.span.start): each for each in written}
+        return [*by_place.values()]
+
+    def _is_made(self, rule: TypedRule) -> bool:
+        return self.is_made is not None and all(self.is_made(head) for head in _heads(rule))
+
+    def _unread(self, members: dict[RuleKey, _Member]) -> list[_Member]:
+        """Takes the rules from `members` that were made for rules that are gone; returns them."""
+        gone: list[_Member] = []
+        while True:
+            read = {
+                literal.atom.relation
+                for each in members.values()
+                for literal in each.rule.body
+                if isinstance(literal, Positive | Negative)
+            }
+            unread = [key for key, each in members.items() if self._is_made(each.rule) and not _heads(each.rule) & read]
+            if not unread:
+                return gone
+            gone += [members.pop(key) for key in unread]
 
     def _added(self, number: int, text: str, left_out: frozenset[int]) -> RuleSet:
         tree = self.read(Source(f"<rules {number}>", text))
@@ -243,6 +276,17 @@ def _without_known(tree: ast.Program, typed: TypedProgram) -> ast.Program:
         if not (isinstance(item, ast.RelationDeclaration) and item.name.text in typed.relations)
     )
     return replace(tree, items=items)
+
+
+def _copies_facts(rule: TypedRule) -> bool:
+    """True for the rule that a relation has the facts that are inserted into it, in Soufflé's language."""
+    read = [each.atom.relation for each in rule.body if isinstance(each, Positive)]
+    return len(rule.body) == 1 and read == [f"{head.relation}.facts" for head in rule.heads]
+
+
+def _by_span(rules: Iterable[CheckedRule]) -> Iterable[CheckedRule]:
+    """Returns the first rule of each place in a text."""
+    return {each.rule.span.start: each for each in [*rules][::-1]}.values()
 
 
 def _heads(rule: TypedRule) -> set[str]:

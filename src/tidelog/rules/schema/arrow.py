@@ -68,6 +68,7 @@ OPTION = "ddlog_std::Option"
 UNIT_FIELD = "_present"
 _UNSIGNED = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
 _SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+_AT_ONCE = 1 << 15  # rows that become Python objects in one step: other threads wait for the end of it
 _WRAPPERS = ("ddlog_std::Ref", "internment::Intern", "intern::IObj")
 
 
@@ -148,8 +149,12 @@ def table_to_rows(table: pa.Table, relation: Relation) -> list[tuple[Any, ...]]:
     order."""
     if not relation.columns:
         return [()] * table.num_rows
-    columns = [python_column(table.column(index), column.type) for index, column in enumerate(relation.columns)]
-    return list(zip(*columns))
+    rows: list[tuple[Any, ...]] = []
+    for start in range(0, table.num_rows, _AT_ONCE):
+        some = table.slice(start, _AT_ONCE)
+        columns = [python_column(some.column(index), column.type) for index, column in enumerate(relation.columns)]
+        rows.extend(zip(*columns))
+    return rows
 
 
 def python_column(array: pa.ChunkedArray | pa.Array, type_: Type) -> list[Any]:

@@ -31,7 +31,7 @@ def test_interning_many_at_once_is_interning_one_by_one(
         numbers = [pool.intern(text) for text in sorted(unused)]
         marked = pool.marks()
         marked[numbers[::2]] = True
-        pool.sweep(marked)  # so that ids are used again
+        pool.prepare_sweep(marked)()  # so that ids are used again
     for texts in batches:
         found = at_once.intern_all(texts)
         assert found.tolist() == [one_by_one.intern(text) for text in texts]

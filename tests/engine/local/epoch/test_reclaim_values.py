@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from threading import Event, Thread, Timer
 from typing import Any
 
 import pytest
@@ -15,6 +16,9 @@ from tidelog.engine.local.encoding import pool as interning
 from tidelog.engine.local.encoding.pool import ObjectPool, Pool
 from tidelog.engine.local.encoding.string_pool import StringPool
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.epoch.changes import LocalChanges
+from tidelog.engine.local.epoch.reclaim_values import Reclaim
+from tidelog.types import STRING
 
 NAMES = """
     input relation Name(x: string)
@@ -194,13 +198,13 @@ def test_the_text_inside_a_value_stays_while_the_value_does() -> None:
 
 def test_a_look_at_the_rows_is_taken_only_when_the_values_have_grown_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     swept: list[int] = []
-    sweep = StringPool.sweep
+    prepare = StringPool.prepare_sweep
 
-    def noted(pool: StringPool, marks: Any) -> None:
+    def noted(pool: StringPool, marks: Any) -> Callable[[], None]:
         swept.append(len(pool))
-        sweep(pool, marks)
+        return prepare(pool, marks)
 
-    monkeypatch.setattr(StringPool, "sweep", noted)
+    monkeypatch.setattr(StringPool, "prepare_sweep", noted)
     engine = Running("input relation In(x: string, n: u64) output relation Out(x: string) Out(x) :- In(x, _).").engine
     engine.commit([Operation("In", +1, [("few", n) for n in range(24_000)])])
     for _ in churn(engine, "In", lambda n: (f"{n}", 0), 2_000):
@@ -214,11 +218,124 @@ def test_ids_that_were_given_back_are_the_first_to_be_used_and_the_last_are_cut_
     numbers = {name: pool.intern(name) for name in "abcdef"}
     marks = pool.marks()
     marks[[numbers["b"], numbers["d"]]] = True
-    pool.sweep(marks)
+    pool.prepare_sweep(marks)()
     assert (len(pool), pool.id_end) == (2, 4)
     assert [pool.intern(name) for name in "bdxyz"] == [1, 3, 0, 2, 4]
-    pool.sweep(pool.marks())
+    pool.prepare_sweep(pool.marks())()
     assert (len(pool), pool.id_end) == (0, 0)
     assert pool.constant("c") == 0
-    pool.sweep(pool.marks())
+    pool.prepare_sweep(pool.marks())()
     assert (len(pool), pool.id_end, pool.value(0)) == (1, 1, "c")
+
+
+class _Engine:
+    """An engine with a string that only the next sweep frees, and a pool that is due."""
+
+    def __init__(self) -> None:
+        text = "input relation In(x: string) output relation Out(x: string) Out(x) :- In(x)."
+        self.engine = Running(text).engine
+        self.engine.commit([Operation("In", +1, [(f"long {n}",) for n in range(2_000)])])
+        self.engine.commit([Operation("In", -1, [(f"long {n}",) for n in range(1, 2_000)])])
+        self.pool = self.engine._values.pool(STRING)
+        self.pool.limit = 0
+
+    def commit(self) -> int:
+        """Commits, which begins with a sweep, and returns how many strings there are."""
+        self.engine.commit([Operation("In", +1, [("new",)])])
+        return len(self.pool)
+
+
+def test_a_sweep_waits_for_a_moment_in_which_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = _Engine()
+    prepare = StringPool.prepare_sweep
+
+    def pinned(pool: StringPool, marks: Any) -> Callable[[], None]:
+        reads = held.engine.pin()
+        Timer(0.003, reads.release).start()
+        return prepare(pool, marks)
+
+    monkeypatch.setattr(StringPool, "prepare_sweep", pinned)
+    assert held.commit() == 2
+
+
+def test_no_value_is_freed_beside_a_reader_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = _Engine()
+    prepare, pins = StringPool.prepare_sweep, []
+
+    def pinned(pool: StringPool, marks: Any) -> Callable[[], None]:
+        pins.append(held.engine.pin())
+        return prepare(pool, marks)
+
+    monkeypatch.setattr(StringPool, "prepare_sweep", pinned)
+    assert held.commit() == 2_001
+    assert pins[0].rows("In") == [(("long 0",), 1)]
+    assert held.pool.limit > 2_001, "the next epoch does not look at all rows again"
+    pins[0].release()
+    monkeypatch.undo()
+    held.pool.limit = 0
+    assert held.commit() == 2
+
+
+def test_no_value_is_freed_that_a_query_has_interned_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = _Engine()
+    prepare = StringPool.prepare_sweep
+
+    def interned(pool: StringPool, marks: Any) -> Callable[[], None]:
+        sweep = prepare(pool, marks)
+        pool.intern("of a query")
+        return sweep
+
+    monkeypatch.setattr(StringPool, "prepare_sweep", interned)
+    assert held.commit() == 2_002
+    assert held.pool.find("of a query") is not None
+
+
+def test_strings_are_read_and_interned_beside_sweeps() -> None:
+    pool, ends = StringPool(), Event()
+    kept = [f"kept {n} {'x' * (n % 50)}" for n in range(3_000)]
+    numbers = pool.intern_all(kept)
+    wrong: list[object] = []
+
+    def read() -> None:
+        while not ends.is_set():
+            found = pool.decode(numbers)
+            wrong.extend(set(found) ^ set(kept))
+            wrong.extend(number for number, text in zip(numbers.tolist()[:50], kept) if pool.find(text) != number)
+
+    readers = [Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for step in range(60):
+        pool.intern_all([f"{step} {n}" for n in range(20_000)])
+        marks = pool.marks()
+        marks[numbers] = True
+        pool.prepare_sweep(marks)()
+        assert len(pool) == len(kept)
+    ends.set()
+    for reader in readers:
+        reader.join()
+    assert not wrong
+
+
+@pytest.mark.usefixtures("often")
+def test_an_epoch_that_loads_looks_at_the_values_not_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Running(NAMES).engine
+    swept: list[int] = []
+    sweep = Reclaim._sweep
+
+    def noted(self: Reclaim, due: Any) -> Any:
+        swept.append(engine.epoch)
+        return sweep(self, due)
+
+    monkeypatch.setattr(Reclaim, "_sweep", noted)
+    outcome = engine.commit([Operation("Name", +1, [(f"name {each}",) for each in range(100)])])
+    assert outcome is not None
+    assert outcome.report.strata[0].strategy == "bootstrap"
+    assert swept == [engine.epoch]
+    changes = outcome.changes["Greeting"]
+    assert isinstance(changes, LocalChanges)
+    assert changes.inserted_rows.are_in_store, "nothing is copied, although the caller holds the changes"
+    engine.commit([Operation("Name", -1, [("name 7",)])])
+    assert len(swept) == 1
+    assert len(dict(engine.rows("Greeting"))) == 100
+    assert (("Hello name 7",), 1) in outcome.changes["Greeting"].weights()

@@ -44,10 +44,10 @@ def test_variants_stay_with_those_that_begin_alike() -> None:
     assert fixed("P(x, y) :- A(x, y). P(x, w) :- A(x, y), B(y, z), A(z, w).") == []
 
 
-def code_of(engine: LocalEngine, relation: str) -> dict[int, int]:
-    """The code of a stratum's plans as it lies in memory, by the relation of the delta."""
+def code_of(engine: LocalEngine, relation: str) -> dict[int, object]:
+    """The code of a stratum's plans, by the relation of the delta."""
     (stratum,) = (each for each in engine._runtime.strata if relation in each.relations)
-    return {each.delta: id(each) for each in stratum.plans.variants if each.delta >= 0}
+    return {each.delta: each for each in stratum.plans.variants if each.delta >= 0}
 
 
 PROGRAM = """
@@ -71,8 +71,8 @@ def test_a_fixed_plan_goes_on_from_bootstrap_to_update_and_as_relations_grow() -
     run.commit(more)
     run.commit({"A": [(100, 1)], "C": [(3, 3, 5)]})
     after = code_of(run.engine, "P")
-    assert [after[each] == before[each] for each in (a, p, c)] == [True] * 3
-    assert after[b] != before[b], "by (x, y) or by x alone: that is for the sizes to say"
+    assert [after[each] is before[each] for each in (a, p, c)] == [True] * 3
+    assert after[b] is not before[b], "by (x, y) or by x alone: that is for the sizes to say"
     whole = Running(PROGRAM)
     whole.commit({name: first.get(name, []) + more.get(name, []) for name in "ABC"})
     whole.commit({"A": [(100, 1)], "C": [(3, 3, 5)]})

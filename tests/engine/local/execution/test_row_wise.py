@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,12 +13,13 @@ import numpy as np
 import pytest
 
 import tidelog
-from tidelog.diagnostics.errors import EvaluationError
+from tidelog.diagnostics.errors import EvaluationError, InternalError
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
-from tidelog.engine.local.execution import row_wise, row_wise_lists, row_wise_workers
+from tidelog.engine.local.execution import row_made_words, row_wise, row_wise_lists, row_wise_workers
 from tidelog.engine.local.execution.row_domains import columns_read, domains_of
-from tidelog.engine.local.execution.row_wise_plan import RowWisePlan
+from tidelog.engine.local.execution.row_wise_code import part_of
+from tidelog.engine.local.execution.row_wise_plan import NO_PREFIX, RowWisePlan
 from tidelog.engine.local.execution.row_wise_rules import Planner, fits
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import row_wise as kernels
@@ -39,13 +41,15 @@ BASES = {
     4: ("{0}(x, y, z, x) :- D(z, x, y).", "{0}(x, y, z, w) :- A(x, y), B(z, w), C(x)."),
 }
 FILTERS = ("{0} < {1}", "{0} + {1} > 3", "{0} != {1}", "({0} & 1) == 1 or {1} >= 2", "{0} % 2 == 0")
+MAKERS = ("({0} + 1) % 9", "({0} * 3 + {1}) & 7", "if ({0} < {1}) {{ {0} }} else {{ 4 }}", "{0} % 5 - {1} % 3")
 CLOSURE = INPUTS + "output relation P(a: s64, b: s64)\nP(x, y) :- A(x, y).\nP(x, z) :- P(x, y), P(y, z).\n"
 
 Facts = dict[str, list[tuple[int, ...]]]
 
 
-def random_program(rng: random.Random, widest: int = 2) -> tuple[str, Sequence[str]]:
-    """One to three relations that depend on one another, of two columns or of up to `widest`; their names."""
+def random_program(rng: random.Random, widest: int = 2, makes: float = 0) -> tuple[str, Sequence[str]]:
+    """One to three relations that depend on one another, of two columns or of up to `widest`; their names. `makes`:
+    the part of the columns of heads whose words are made."""
     inside = ("P", "Q", "R")[: rng.randint(1, 3)]
     columns = COLUMNS | {name: 2 if widest == 2 else rng.randint(1, widest) for name in inside}
     lines = [INPUTS]
@@ -53,11 +57,13 @@ def random_program(rng: random.Random, widest: int = 2) -> tuple[str, Sequence[s
         lines.append(f"output relation {name}({', '.join(f'{c}: s64' for c in 'abcd'[: columns[name]])})")
     for name in inside:
         lines.append(rng.choice(BASES[columns[name]]).format(name))
-        lines += [random_rule(rng, name, inside, columns) for _ in range(rng.randint(1, 3))]
+        lines += [random_rule(rng, name, inside, columns, makes) for _ in range(rng.randint(1, 3))]
     return "\n".join(lines), inside
 
 
-def random_rule(rng: random.Random, head: str, inside: Sequence[str], columns: Mapping[str, int]) -> str:
+def random_rule(
+    rng: random.Random, head: str, inside: Sequence[str], columns: Mapping[str, int], makes: float = 0
+) -> str:
     count = rng.randint(1, 4)
     names = [rng.choice(inside), *(rng.choice([*COLUMNS, *inside]) for _ in range(count - 1))]
     rng.shuffle(names)
@@ -85,6 +91,11 @@ def random_rule(rng: random.Random, head: str, inside: Sequence[str], columns: M
     if rng.random() < 0.2:
         body.append(rng.choice(FILTERS).format(rng.choice(used), rng.choice(used)))
     terms = [rng.choice(used) if rng.random() < 0.95 else str(rng.randint(0, 5)) for _ in range(columns[head])]
+    if rng.random() < makes:
+        made = rng.choice(MAKERS).format(rng.choice(used), rng.choice(used))
+        terms[rng.randrange(len(terms))] = made
+        if rng.random() < 0.3:
+            body += [f"var m = {made}", f"m != {rng.choice(used)}", "not B(m, m)"]
     return f"{head}({', '.join(terms)}) :- {', '.join(body)}."
 
 
@@ -131,6 +142,114 @@ def test_random_programs_of_any_width_have_the_same_state(seed: int) -> None:
         mock.patch.object(row_wise_lists, "SMALLEST_TABLE", rng.choice([4, 1 << 10])),
     ):
         require_same_state(rng, text, inside)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs_that_make_words_have_the_same_state(seed: int) -> None:
+    rng = random.Random(seed)
+    text, inside = random_program(rng, widest=3, makes=0.5)
+    # Words are found in arrays, or all in hash tables.
+    with mock.patch.object(row_made_words, "SPARSE", rng.choice([16, -(1 << 40)])):
+        require_same_state(rng, text, inside)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs_of_one_column_have_the_same_state(seed: int) -> None:
+    rng = random.Random(seed)
+    text, inside = random_program(rng, widest=1)
+    require_same_state(rng, text, inside)
+
+
+def test_heads_of_one_column_have_no_prefix_where_rules_begin_with_new_rows() -> None:
+    chosen: list[int] = []
+    plan = Planner.plan
+
+    def noting(self: Planner, *arguments: Any) -> RowWisePlan | None:
+        made = plan(self, *arguments)
+        chosen.extend(head.prefix for head in (made.heads if made is not None else ()) if head.nests)
+        return made
+
+    for seed in range(40):
+        rng = random.Random(seed)
+        text, _ = random_program(rng, widest=1)
+        with going_head_by_head(), mock.patch.object(Planner, "plan", noting):
+            engine = running(text)
+            engine.commit(insert(random_facts(rng)))
+            engine.close()
+    assert chosen.count(NO_PREFIX) > 10
+    assert chosen.count(0) > 10
+
+
+def test_words_are_made_of_many_pairs_of_sparse_words() -> None:
+    text = """
+        input relation S(x: u32, a: u64, b: u64)
+        input relation Go(x: u32)
+        output relation R(x: u32, v: u64)
+        R(x, 0) :- Go(x).
+        R(x, (a * 3 + b) % 60000) :- R(x, v), S(x, a, b), v < 60000.
+    """
+    many = 60_000
+    rows = [(i % 40, i * 7, i * 7919 % many * 11) for i in range(many)]
+    db = tidelog.compile(text).open()
+    with db.transaction() as tx:
+        tx.insert("S", rows)
+        tx.insert("Go", [(x,) for x in range(40)])
+    expected = {(x, (a * 3 + b) % 60000) for x, a, b in rows} | {(x, 0) for x in range(40)}
+    assert set(db.relation("R").rows()) == expected
+
+
+def test_many_random_programs_that_make_words_go_head_by_head() -> None:
+    began = []
+    begin = row_wise.RowWise.begin
+
+    def counting(self: row_wise.RowWise, **options: bool) -> bool:
+        made = bool(self._made)
+        began.append(begin(self, **options) and (made or bool(self._made)))
+        return began[-1]
+
+    for seed in range(60):
+        rng = random.Random(seed)
+        text, _ = random_program(rng, widest=3, makes=0.5)
+        with going_head_by_head(), mock.patch.object(row_wise.RowWise, "begin", counting):
+            engine = running(text)
+            engine.commit(insert(random_facts(rng)))
+            engine.close()
+    assert sum(began) > 15
+
+
+STEPS = """
+input relation Edge(a: s64, b: s64)
+output relation Way(a: s64, b: s64, n: s64)
+Way(x, y, 1) :- Edge(x, y).
+Way(x, z, n + 1) :- Way(x, y, n), Edge(y, z){0}.
+"""
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(", n < 40", True), ("", False), (", n < 1000000", False)])
+def test_rules_that_could_make_too_many_words_are_left_to_usual_waves(limit: str, fits: bool) -> None:
+    line: list[tuple[int, ...]] = [(i, i + 1) for i in range(30)]
+    began = []
+    begin = row_wise.RowWise.begin
+
+    def noting(self: row_wise.RowWise, **options: bool) -> bool:
+        began.append(begin(self, **options))
+        return began[-1]
+
+    with going_head_by_head(first_rows=5), mock.patch.object(row_wise.RowWise, "begin", noting):
+        engine = running(STEPS.format(limit))
+        engine.commit(insert({"Edge": line}))
+    assert sorted(row for row, _ in engine.rows("Way")) == [(i, j, j - i) for i in range(31) for j in range(i + 1, 31)]
+    assert any(began) == fits
+    engine.close()
+
+
+def test_a_made_word_without_an_id_is_an_internal_error() -> None:
+    with (
+        going_head_by_head(first_rows=5),
+        mock.patch.object(row_made_words.MadeWords, "find", return_value={}),
+        pytest.raises(InternalError, match="E901"),
+    ):
+        running(STEPS.format(", n < 40")).commit(insert({"Edge": [(i, i + 1) for i in range(30)]}))
 
 
 @contextmanager
@@ -227,9 +346,9 @@ def test_a_rule_runs_from_the_prefix_to_the_value() -> None:
         "P(x, y) :- P(y, x), 6 / x > y.",
     ],
 )
-def test_rules_that_make_words_or_may_fail_are_left_to_usual_waves(rule: str) -> None:
+def test_rules_that_may_fail_are_left_to_usual_waves(rule: str) -> None:
     plan = plan_of("P(x, y) :- A(x, y).\n" + rule)
-    assert (plan is None) == ("y + 1" in rule or "/" in rule)
+    assert (plan is None) == ("/" in rule)
 
 
 def cliques() -> Facts:
@@ -271,3 +390,61 @@ def test_too_many_rows_end_the_epoch_and_leave_the_state() -> None:
         assert state(engine, "P") == before
         engine.commit(insert({"A": [(3, 4)]}))
     assert sorted(row for row, _ in engine.rows("P")) == [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)]
+
+
+def test_digits_of_all_numbers_are_found_by_multiplication() -> None:
+    rng = random.Random(5)
+    for _ in range(20_000):
+        size = rng.choice([1, 2, rng.randrange(1, 50), rng.randrange(1, 1 << 31)])
+        radix = rng.choice([1, 1 << rng.randrange(31), rng.randrange(1, 1 << 31)])
+        if radix * size >= 1 << 31:
+            continue
+        near = radix * rng.randrange((1 << 31) // radix)
+        number = min(max(rng.choice([near, near - 1, rng.randrange(1 << 31)]), 0), (1 << 31) - 1)
+        low, low_shift, high, high_shift, size = part_of(radix, size)
+        assert max(number * low, number * high) < 1 << 63
+        assert (number * low >> low_shift) - (number * high >> high_shift) * size == number // radix % size
+
+
+def test_rules_read_rows_by_their_prefix_from_the_lists_of_values() -> None:
+    head = "output relation P(a: s64, b: s64, c: s64)\n"
+    found = plan(INPUTS + head + "P(x, l, y) :- D(x, l, y).\nP(x, l, z) :- P(x, l, y), D(y, l, z).")
+    assert found is not None
+    assert [order for order in found.orders if order.is_inside] == [found.heads[0].natural]
+
+
+def test_few_new_words_among_many_are_found_without_moving_all_others() -> None:
+    rng = np.random.default_rng(3)
+    first = np.unique(rng.integers(-(1 << 40), 1 << 40, 100_000))
+    known, expected = row_made_words._Known(first), set(first.tolist())
+    for step in range(100):
+        given = np.concatenate([rng.integers(-1000, 1000, step % 7), rng.choice(first, 3)])
+        assert known.add(given).tolist() == sorted(set(given.tolist()) - expected)
+        expected.update(given.tolist())
+        assert known._runs[0] is first
+        assert len(known._runs) < 20
+    assert known.all().tolist() == sorted(expected)
+
+
+def test_a_deadline_ends_the_search_for_made_words() -> None:
+    text = (
+        INPUTS + "output relation P(a: s64, b: s64)\nP(x, y) :- A(x, y).\nP(z, y + 1) :- P(x, y), A(x, z), y < 500.\n"
+    )
+    rounds = 0
+
+    def slow(maker: row_made_words._Maker, given: Any, stores: Any) -> Any:
+        nonlocal rounds
+        rounds += 1
+        time.sleep(0.05)
+        return run(maker, given, stores)
+
+    run = row_made_words._Maker.run
+    engine = running(text, limits=Limits(deadline=0.3))
+    with (
+        mock.patch.multiple(row_wise, FIRST_ROWS=0, MET=0),
+        mock.patch.object(row_made_words._Maker, "run", slow),
+        pytest.raises(EvaluationError, match="deadline"),
+    ):
+        engine.commit(insert({"A": [(i, (i + 1) % 15) for i in range(15)]}))
+    assert 0 < rounds < 20
+    assert not state(engine, "P")

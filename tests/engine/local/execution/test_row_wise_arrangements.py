@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -64,9 +65,9 @@ def test_the_first_update_arranges_nothing_that_a_bootstrap_derived(rules: str) 
     engine, edges = loaded(rules, 2)
     build = Arrangement.build
 
-    def small(self: Arrangement, stores: np.ndarray, lines: np.ndarray, number: int, relation: int, *more: int) -> None:
+    def small(self: Arrangement, stores: Any, lines: Any, number: int, relation: int, *more: Any, **rest: Any) -> None:
         assert relation != engine._store("P").relation
-        build(self, stores, lines, number, relation, *more)
+        build(self, stores, lines, number, relation, *more, **rest)
 
     with mock.patch.object(Arrangement, "build", small):
         for sign in (-1, 1):

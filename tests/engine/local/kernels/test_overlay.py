@@ -67,7 +67,7 @@ def test_a_division_by_zero_leaves_the_state_of_the_last_commit_exactly() -> Non
     engine.commit([edges(1, (1, 2), (2, 3), (3, 1), (4, 5)), Operation("Share", 1, pairs(("a", "n"), [(3, 7)]))])
     before = state(engine)
     zero = Operation("Share", 1, pairs(("a", "n"), [(5, 0)]))
-    with pytest.raises(EvaluationError, match="division by zero in the rule `Part") as caught:
+    with pytest.raises(EvaluationError, match=r"division by zero, with .*, in the rule `Part") as caught:
         engine.commit([edges(-1, (1, 2)), edges(1, (3, 4), (5, 6), (6, 4)), zero])
     assert caught.value.code == "E601"
     assert state(engine) == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
@@ -11,6 +12,7 @@ from tidelog.compile_program import compile_program
 from tidelog.diagnostics.spans import Source
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.storage import row_counts
 
 PROGRAM = """
 input relation Edge(x: u32, y: u32)
@@ -77,3 +79,40 @@ def test_the_state_changes_name_rows_that_are_gone() -> None:
     changed = engine.state_changes("Reach").to_pydict()
     gone = {(x, y) for x, y, total in zip(changed["x"], changed["y"], changed["_total"]) if total == 0}
     assert gone == {(x, y) for x in range(4) for y in range(4, 7)}
+
+
+def test_the_state_changes_name_rows_that_are_gone_from_a_wide_relation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`B(0)` has a total of 6, which makes `B` wide; the Bootstrap that replaces it does not."""
+    monkeypatch.setattr(row_counts, "LARGEST_NARROW", 4)
+    program = "input relation A(x: u32, y: u32) output relation B(x: u32) B(x) :- A(x, _)."
+    engine = LocalEngine(compile_program(Source("<test>", program)).rules, track_state=True, strategy="recompute")
+    engine.open()
+    engine.commit([Operation("A", 1, [*((0, y) for y in range(6)), (1, 1), (2, 1)])])
+    for deleted, left in (([(1, 1)], 6), ([(0, y) for y in range(6)], 0)):
+        engine.commit([Operation("A", -1, deleted)])
+        changed = engine.state_changes("B").to_pydict()
+        assert dict(zip(changed["x"], changed["_total"]))[deleted[0][0]] == 0
+        assert dict(zip(changed["x"], changed["_total"])).get(0, 0) in (0, left)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_state_changes_of_relations_that_become_wide_or_narrow_add_up(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_counts, "LARGEST_NARROW", 4)
+    chosen = random.Random(seed)
+    program = "input relation A(x: u32, y: u32) output relation B(x: u32) B(x) :- A(x, _)."
+    strategy = chosen.choice(["recompute", "elastic"])
+    engine = LocalEngine(compile_program(Source("<test>", program)).rules, track_state=True, strategy=strategy)
+    engine.open()
+    rows: set[tuple[int, int]] = set()
+    known: dict[int, int] = {}
+    for _ in range(12):
+        share = chosen.choice([0.1, 0.9])
+        deleted = {row for row in rows if chosen.random() < share}
+        inserted = {(chosen.randrange(5), chosen.randrange(9)) for _ in range(chosen.randrange(1, 25))} - rows
+        rows = rows - deleted | inserted
+        engine.commit([Operation("A", -1, sorted(deleted)), Operation("A", 1, sorted(inserted))])
+        changed = engine.state_changes("B").to_pydict()
+        known.update(zip(changed["x"], changed["_total"]))
+        assert {x: total for x, total in known.items() if total} == Counter(x for x, _ in rows)

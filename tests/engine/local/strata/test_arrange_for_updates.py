@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -38,9 +39,11 @@ def test_the_first_update_builds_no_arrangement_if_the_bootstrap_did(part: float
     built = []
     build = Arrangement.build
 
-    def noted(self: Arrangement, stores: np.ndarray, lines: np.ndarray, number: int, relation: int) -> None:
+    def noted(
+        self: Arrangement, stores: np.ndarray, lines: np.ndarray, number: int, relation: int, **rest: Any
+    ) -> None:
         built.append(relation)
-        build(self, stores, lines, number, relation)
+        build(self, stores, lines, number, relation, **rest)
 
     before = sorted(engine.rows("J"))
     with mock.patch.object(Arrangement, "build", noted):

@@ -136,7 +136,9 @@ def test_a_failed_epoch_leaves_the_weights_as_they_were() -> None:
     """)
     run.commit({"M": [(1,), (2,), (2,)]})
     before = run.rows("Half")
-    with pytest.raises(EvaluationError, match=r"division by zero in the rule `Half\(100 / x\) :- M\(x\)\.`"):
+    with pytest.raises(
+        EvaluationError, match=r"division by zero, with x = 0, in the rule `Half\(100 / x\) :- M\(x\)\.`"
+    ):
         run.commit({"M": [(4,), (0,)]})
     assert run.rows("Half") == before == {(100,): 1, (50,): 2}
     assert run.commit({"M": [(2,)]}) == {"Half": {(50,): 1}}

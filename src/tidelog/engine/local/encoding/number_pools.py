@@ -47,12 +47,12 @@ class NumberPool(BytesPool, ABC):
 
     def intern(self, value: Value) -> int:
         data = self._bytes(value)
-        with self._lock:
+        with self._writing:
             return self._intern_bytes(data)
 
     def find(self, value: Value) -> int | None:
         data = self._bytes(value)
-        with self._lock:
+        with self._next, self._lock:
             return self._find_bytes(data)
 
     def intern_all(self, values: Sequence[Value], *, distinct: bool = False) -> Words:

@@ -8,7 +8,8 @@ know. Outside Python are text (`encoding.string_pool`), numbers (`number_pools`)
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import repeat
 from threading import RLock
 from typing import Any, Final, Protocol
@@ -69,8 +70,10 @@ class Pool(Protocol):
         """Returns, for each id, whether it is in use; at the start of a sweep only constants are."""
         ...
 
-    def sweep(self, marked: Marks) -> None:
-        """Frees all ids that are not marked. The lowest are used again first, so that the last can be cut off."""
+    def prepare_sweep(self, marked: Marks) -> Callable[[], None]:
+        """Returns the function that frees all ids that are not marked. The lowest are used again first, so that the
+        last can be cut off. Nothing may be interned before it is called; until then readers notice nothing.
+        """
         ...
 
     def copy_values(self) -> Any:
@@ -171,7 +174,10 @@ class ObjectPool:
         marked[list(self._constants)] = True
         return marked
 
-    def sweep(self, marked: Marks) -> None:
+    def prepare_sweep(self, marked: Marks) -> Callable[[], None]:
+        return partial(self._sweep, marked)
+
+    def _sweep(self, marked: Marks) -> None:
         values, ids = self._values, self._ids
         unused = np.flatnonzero(~marked)
         for number in unused.tolist():

@@ -44,20 +44,17 @@ def scaled_values(words: npt.NDArray[Any], type_: ScaledType) -> list[Value]:
             return [scaleb(Decimal(number), -scale) for number in numbers]
 
 
-def column_words(column: pa.ChunkedArray, type_: Type) -> Any:
-    """Returns the words of a stored column whose type is a word, as an array of integers."""
-    if pa.types.is_integer(column.type):
-        return column.to_numpy()
-    match type_:
-        case DateType():
-            return column.cast(pa.int32()).to_numpy()
-        case TimestampType() | DurationType():
-            return column.cast(pa.int64()).to_numpy()
-        case DecimalType():
-            parts = [_halves(chunk)[:, 0] for chunk in column.chunks]
-            return np.concatenate(parts) if parts else np.empty(0, np.int64)
-        case _:
-            return column.to_numpy()
+def array_words(array: pa.Array | pa.ChunkedArray, type_: Type) -> Any:
+    """Returns the words of stored values whose type is a word, as an array of integers."""
+    if isinstance(type_, DecimalType) and pa.types.is_decimal(array.type):
+        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+        parts = [_halves(chunk)[:, 0] for chunk in chunks]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
+    if pa.types.is_date(array.type):
+        array = array.cast(pa.int32())
+    elif pa.types.is_temporal(array.type):
+        array = array.cast(pa.int64())
+    return array.to_numpy() if isinstance(array, pa.ChunkedArray) else array.to_numpy(zero_copy_only=False)
 
 
 def scaled_array(words: Words, type_: Type) -> pa.Array:

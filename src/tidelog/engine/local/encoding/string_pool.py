@@ -31,7 +31,7 @@ class StringPool(BytesPool):
     def intern(self, value: str) -> int:
         known = self._numbers.get(value)
         if known is None:
-            with self._lock:
+            with self._writing:
                 known = self._intern_bytes(_encoded(value))
                 self._remember(value, known)
         return known
@@ -39,7 +39,7 @@ class StringPool(BytesPool):
     def find(self, value: str) -> int | None:
         known = self._numbers.get(value)
         if known is None:
-            with self._lock:
+            with self._next, self._lock:
                 known = self._find_bytes(_encoded(value))
                 if known is not None:
                     self._remember(value, known)
@@ -51,9 +51,10 @@ class StringPool(BytesPool):
         found = [self.intern_column(column_of_texts(values[at : at + AT_ONCE])) for at in _starts(len(values))]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    def intern_arrow(self, column: pa.ChunkedArray) -> Words:
-        """Returns the ids of the strings of an Arrow column."""
-        ids: Words = np.empty(len(column), dtype=np.int64)
+    def intern_arrow(self, column: pa.ChunkedArray, ids: Words | None = None) -> Words:
+        """Returns the ids of the strings of an Arrow column; writes them to `ids`, if these are given."""
+        if ids is None:
+            ids = np.empty(len(column), dtype=np.int64)
         at = 0
         for chunk in column.chunks:
             if pa.types.is_dictionary(chunk.type):

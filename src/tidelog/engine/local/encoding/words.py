@@ -23,7 +23,7 @@ from tidelog.engine.local.encoding.pool import ObjectPool, Pool, Value, Words
 from tidelog.engine.local.encoding.row_pool import RowPool, is_row_type
 from tidelog.engine.local.encoding.scaled_words import (
     DecimalPool,
-    column_words,
+    array_words,
     scaled_array,
     scaled_values,
     scaled_words,
@@ -193,19 +193,25 @@ class Values:
         """
         if words is None:
             words = np.empty((table.num_rows, len(relation.columns)), dtype=np.int64)
-        interned: dict[Type, list[int]] = {}
-        plain: list[tuple[int, npt.NDArray[Any]]] = []
-        for i, column in enumerate(relation.columns):
-            if is_word(column.type):
-                plain.append((i, column_words(table.column(column.name), column.type)))
-            else:
-                interned.setdefault(bare_type(column.type), []).append(i)
-        for start in range(0, len(words), _ROWS_AT_ONCE):
+        plain = [(i, each) for i, each in enumerate(relation.columns) if is_word(each.type)]
+        if plain:
             # Some rows at a time, so that they are written while they are in the cache.
-            for i, numbers in plain:
-                words[start : start + _ROWS_AT_ONCE, i] = numbers[start : start + _ROWS_AT_ONCE]
+            start = 0
+            for batch in table.select([column.name for _, column in plain]).to_batches(max_chunksize=_ROWS_AT_ONCE):
+                for (i, column), array in zip(plain, batch.columns, strict=True):
+                    words[start : start + len(batch), i] = array_words(array, column.type)
+                start += len(batch)
+        interned: dict[Type, list[int]] = {}
+        for i, column in enumerate(relation.columns):
+            if not is_word(column.type):
+                interned.setdefault(bare_type(column.type), []).append(i)
         for type_, places in interned.items():
             columns = [table.column(relation.columns[i].name) for i in places]
+            pool = self.pool(type_)
+            if isinstance(pool, StringPool):
+                for i, column in zip(places, columns, strict=True):
+                    pool.intern_arrow(column, words[:, i])
+                continue
             chunks = [chunk for column in columns for chunk in column.chunks]
             found = self._interned(pa.chunked_array(chunks, columns[0].type), type_)
             for i, part in zip(places, np.split(found, len(places)), strict=True):
@@ -236,8 +242,6 @@ class Values:
     def _interned(self, column: pa.ChunkedArray, type_: Type) -> Words:
         """Returns the ids of a column whose type is interned."""
         pool = self.pool(type_)
-        if isinstance(pool, StringPool):
-            return pool.intern_arrow(column)
         if isinstance(pool, DecimalPool):
             return pool.intern_arrow(column)
         encoded = column.combine_chunks().dictionary_encode()

@@ -136,9 +136,10 @@ class WordsPool(BytesPool, ABC):
 
     def _row_id(self, making: _Making, *, add: bool) -> int | None:
         data = np.array(making.words, dtype=np.int64).tobytes()
-        with self._lock:
-            if not add:
+        if not add:
+            with self._next, self._lock:
                 return self._find_bytes(data)
+        with self._writing:
             if self._is_filling:
                 # The next id to be used is the reserved one; there are no other free ids then.
                 number = self._reserved.get(making.value)
@@ -192,7 +193,7 @@ class WordsPool(BytesPool, ABC):
 
     def _row(self, number: int) -> list[int]:
         """Returns the words of a value."""
-        with self._lock:
+        with self._next, self._lock:
             start, length = self._spans.array[number].tolist()
             words: list[int] = self._arena.array[start : start + length].view(np.int64).tolist()
         return words

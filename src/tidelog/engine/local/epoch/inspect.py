@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tidelog.engine.local.encoding.words import Values
-from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.storage import row_counts
 from tidelog.engine.local.storage.store import Store
 from tidelog.engine.local.storage.weighted_table import Row, Tables
 from tidelog.maintain.inspect import show_changes
@@ -47,6 +47,6 @@ def _ranks(store: Store) -> dict[Row, int]:
     """Returns the rounds in which the inserted and deleted rows were derived."""
     ranks: dict[Row, int] = {}
     for rows in (store.rows[store.inserted_lines()], store.deleted_numbers()):
-        numbers = (rows[:, store.columns + k.META] >> k.RANK_SHIFT) & k.RANK_MASK
+        numbers = row_counts.ranks(rows, store.columns)
         ranks.update(zip(map(tuple, rows[:, : store.columns].tolist()), numbers.tolist()))
     return ranks

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tidelog.engine.interface import Operation, Row
 from tidelog.engine.local.encoding.words import Values, Words
+from tidelog.engine.local.storage.load import StagedRows
 from tidelog.engine.local.storage.weighted_table import Bag
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.engine.local.strata.weighted import WeightedStratum
@@ -46,7 +48,7 @@ def net_operations(
                 net.weights[name] = bag
             continue
         rows = words[0] if len(words) == 1 else np.concatenate(words)
-        signs = np.repeat(np.array([each.sign for each in group], dtype=np.int64), [len(each) for each in words])
+        signs = np.repeat([each.sign for each in group][: len(words)], [len(each) for each in words])
         inserted, deleted = stratum.net_facts(numbers[name], rows, signs)
         if len(inserted) or len(deleted):
             net.facts[numbers[name]] = (inserted, deleted)
@@ -78,20 +80,29 @@ def _sum_weights(words: Sequence[Words], signs: Sequence[int]) -> Bag:
 def _words(operations: Sequence[Operation], relation: Relation, values: Values, stratum: LocalStratum) -> list[Words]:
     """Encodes the rows of each operation; tables are encoded together, so that values in several are interned once.
 
-    A table that is all there is, and is inserted, may be written where the stratum will keep it.
+    If tables are all there is, and are inserted, they may be written where the stratum will keep them; staged rows may
+    stay where they are.
     """
     if not relation.columns:
         # Arrow tables without columns lose their rows when they are put together.
         counts = [each.rows.num_rows if isinstance(each.rows, pa.Table) else len(each.rows) for each in operations]
         return [np.empty((count, 0), dtype=np.int64) for count in counts]
+    if len(operations) == 1 and isinstance(staged := operations[0].rows, StagedRows):
+        if operations[0].sign == 1:
+            stratum.begin_load(len(staged), staged)
+        return [staged.words]
     tables = [each.rows for each in operations if isinstance(each.rows, pa.Table)]
     ends = np.cumsum([table.num_rows for table in tables])
-    where = (
-        stratum.begin_load(tables[0].num_rows) if len(operations) == len(tables) == operations[0].sign == 1 else None
-    )
+    is_load = len(operations) == len(tables) and all(each.sign == 1 for each in operations)
+    where = stratum.begin_load(int(ends[-1])) if is_load else None
     whole = values.table_to_words(pa.concat_tables(tables), relation, where) if tables else None
+    if whole is not None and whole is where:
+        return [whole]
     parts = iter(np.split(whole, ends[:-1])) if whole is not None else iter(())
-    return [
-        next(parts) if isinstance(each.rows, pa.Table) else values.rows_to_words(each.rows, relation)
-        for each in operations
-    ]
+    return [_words_of(each.rows, relation, values, parts) for each in operations]
+
+
+def _words_of(rows: Any, relation: Relation, values: Values, tables: Iterator[Words]) -> Words:
+    if isinstance(rows, StagedRows):
+        return rows.words
+    return next(tables) if isinstance(rows, pa.Table) else values.rows_to_words(rows, relation)

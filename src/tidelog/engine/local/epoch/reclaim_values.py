@@ -5,6 +5,10 @@ delayed relation, in the state of a strategy, in changes that a caller still hol
 struct or collection that is in use (`encoding.words_pool`). All others are freed, also those of a failed epoch. Values
 interned inside an epoch are not swept in it.
 
+Readers that decode values are beside all that: which ids are in use, and what the memory of a pool is without the
+others, is found out while they read. Only to put that memory in place, nobody may have a commit pinned, and no reader
+may have interned a value meanwhile.
+
 A pool is swept when it has at least doubled since its last sweep and has grown by a share of the words to read. So a
 sweep costs constant time per interned value, and unused values take no more memory than used values and rows do.
 """
@@ -12,6 +16,8 @@ sweep costs constant time per interned value, and unused values take no more mem
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from time import monotonic, sleep
 from weakref import WeakSet
 
 import numpy as np
@@ -26,6 +32,7 @@ from tidelog.engine.local.epoch.delays import Delays
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store
+from tidelog.engine.local.storage.versions import Pins
 from tidelog.engine.local.storage.weighted_table import Bag, Tables
 from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.rules.ir import RuleProgram
@@ -35,6 +42,10 @@ from tidelog.types import is_word
 _WORDS_PER_VALUE = 16
 _WORDS_PER_PYTHON_ROW = 20
 _BLOCK = 1 << 16
+# Readers hold the last commit for a millisecond; who holds a commit for longer does not hold up the epoch. Most moments
+# without a pin are found while readers may begin; many busy readers leave none, and have to wait for it.
+_PATIENCE, _READERS_WAIT, _PAUSE = 0.01, 0.02, 0.0005
+_SOON, _STAYS = 8, 3
 
 _Marks = dict[Pool, npt.NDArray[np.bool_]]
 
@@ -82,7 +93,7 @@ class Reclaim:
         if changes.relation.name in self._columns:
             self._changes.add(changes)
 
-    def before_an_epoch(self) -> None:
+    def between_epochs(self) -> None:
         """Sweeps the pools that are due; to be called while no epoch runs."""
         grown = [pool for pool in self._values.pools if len(pool) >= pool.limit]
         if not grown:
@@ -92,6 +103,9 @@ class Reclaim:
         if due:
             for pool in self._sweep(due):
                 pool.limit = self._next_limit(pool, sizes)
+            for pool in due:
+                if len(pool) >= pool.limit:  # readers were in the way: later, but sooner than after a sweep
+                    pool.limit = len(pool) + max((self._next_limit(pool, sizes) - len(pool)) // _SOON, 1)
 
     def _is_due(self, pool: Pool, sizes: Mapping[Pool, int]) -> bool:
         """True if the pool has grown enough since its last sweep, in relation to the words to read."""
@@ -116,15 +130,36 @@ class Reclaim:
         return sizes
 
     def _sweep(self, due: Sequence[Pool]) -> list[Pool]:
-        """Sweeps the pools, and those whose values contain values of theirs; returns all that were swept."""
-        marks: _Marks = {pool: pool.marks() for pool in self._with_holders(due)}
+        """Sweeps the pools, and those whose values contain values of theirs; returns all that were swept: none, if
+        readers left no moment for it.
+        """
+        with self._without_pins() as is_free:
+            if not is_free:
+                return []
+        swept = self._with_holders(due)
+        counts = [len(pool) for pool in swept]
+        marks: _Marks = {pool: pool.marks() for pool in swept}
         self._mark_rows(marks)
         _mark_inside(marks, self._values)
-        for pool, marked in marks.items():
-            pool.sweep(marked)
-        for stratum in self._strata:
-            stratum.values_swept()
-        return list(marks)
+        sweeps = [pool.prepare_sweep(marked) for pool, marked in marks.items()]
+        with self._without_pins() as is_free:
+            # Values that a query has interned meanwhile may be inside others.
+            if not is_free or [len(pool) for pool in swept] != counts:
+                return []
+            for sweep in sweeps:
+                sweep()
+            for stratum in self._strata:
+                stratum.values_swept()
+        return swept
+
+    @contextmanager
+    def _without_pins(self) -> Iterator[bool]:
+        """Gives a moment in which no commit is pinned and none can be; False if a reader holds one for too long."""
+        pins = self._catalog.pins
+        _wait_for_readers(pins, _PATIENCE)
+        with pins.turn:
+            _wait_for_readers(pins, _READERS_WAIT)
+            yield not pins.is_pinned
 
     def used_directly(self, pools: Sequence[Pool]) -> _Marks:
         """Returns, for each pool, which ids are in use otherwise than inside other values."""
@@ -144,7 +179,8 @@ class Reclaim:
                 if (pool := self._values.pool(type_)) in marks:
                     marks[pool][words] = True
         for changes in self._changes:
-            self._mark(changes.relation.name, changes.inserted_words, marks)
+            if not changes.inserted_rows.are_in_store:
+                self._mark(changes.relation.name, changes.inserted_words, marks)
             self._mark(changes.relation.name, changes.deleted_words, marks)
 
     def _with_holders(self, due: Sequence[Pool]) -> list[Pool]:
@@ -171,6 +207,13 @@ class Reclaim:
         for name, bag in (*held, *given, *self._delays.waiting()):
             if bag and name in self._columns:
                 yield name, bag
+
+
+def _wait_for_readers(pins: Pins, seconds: float) -> None:
+    """Waits until no commit is pinned, or for so many seconds: not at all for who has stayed over several commits."""
+    last = monotonic() + seconds
+    while (oldest := pins.oldest()) is not None and oldest > pins.commits - _STAYS and monotonic() < last:
+        sleep(_PAUSE)
 
 
 def _mark_inside(marks: _Marks, values: Values) -> None:

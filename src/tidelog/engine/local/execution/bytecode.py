@@ -254,14 +254,14 @@ class VariantCompiler(ExpressionCompiler):
                 relation = self.compiler.relations[atom.relation]
                 block.tail.append((k.T_ABSENT, relation, len(atom.terms), 0, before, 0))
             case Filter(expression):
-                if is_plain(expression):
+                if self._is_plain(expression):
                     self._filter(expression)
                 else:
                     function = self._scalar(expression)
                     native = compile_condition(expression, self.compiler.functions)
                     self._cut(expression, rest, (), lambda *values: [()] if function.call(*values) else [], native)
             case Let(variable, expression, compare):
-                if is_plain(expression):
+                if self._is_plain(expression):
                     register = self._value(expression)
                     if compare:
                         equal = self._temporary()
@@ -277,6 +277,10 @@ class VariantCompiler(ExpressionCompiler):
                 call = compile_unfold(unfold, self.compiler.functions).call
                 native = compile_pattern(unfold, self.compiler.functions)
                 self._cut(unfold.expression, rest, unfold.variables, call, native)
+
+    def _is_plain(self, expression: typed.Expression) -> bool:
+        """True if kernels evaluate the expression; where all variables are kept, Python finds the row that fails."""
+        return is_plain(expression) and not (self.keeps_all and typed.may_fail(expression))
 
     def _join(self, step: Join) -> None:
         relation = self.compiler.relations[step.atom.relation]

@@ -6,7 +6,7 @@ changed. Plans without a choice (`fixed_plans`) are made once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.bytecode import Bytecode, BytecodeCompiler, Probe
 from tidelog.engine.local.execution.fixed_plans import FixedPlans, split_fixed
+from tidelog.engine.local.execution.list_joins import ListJoin, may_list
 from tidelog.engine.local.execution.statistics import StoreStatistics
 from tidelog.engine.local.execution.threads import Executor, ReservedRows, ThreadPool
 from tidelog.engine.local.execution.zones import Zones
@@ -56,6 +57,12 @@ class Reads:
         return cls(
             sorted(names.keys() - inside.keys()), positive, negated, names | inside, _picked(rules, numbers, values)
         )
+
+
+def _rows_of(size_class: int) -> tuple[int, int]:
+    """Returns the least and the largest number of rows in a class of sizes; see `PlanCache._size_class`."""
+    bits = min(3 * size_class, 60)
+    return (1 << bits) >> 1 if bits else 0, (1 << bits + 2) - 1
 
 
 def _picked(rules: Sequence[Rule], numbers: Mapping[str, int], values: Values) -> dict[int, frozenset[tuple[int, int]]]:
@@ -110,6 +117,8 @@ class PlanCache:
         self.planned: list[Variant] = []
         self.variants: list[Bytecode] = []
         self.in_python = False
+        self.may_list = False  # rows are counted instances, so that rules can be joined by lists
+        self.list_joined: dict[int, list[ListJoin]] = {}  # by the numbers of bytecode, until a Bootstrap has run them
         self.zones = Zones(catalog)
         self._fixed = FixedPlans()
         self._changed: dict[int, int] = {}  # rules that are added or removed, by `id`
@@ -118,6 +127,8 @@ class PlanCache:
         self._are_old = False
         self._earlier: PlanCache | None = None  # whose plans may be reused
         self._cursors = 0
+        self._few: Words | None = None
+        self._few_version = -1
         self._besides: Mapping[int, str] = {}
         self.read(stratum.rules)
 
@@ -133,6 +144,8 @@ class PlanCache:
             below, names = sorted({*reads.below, *self._besides}), {**reads.names, **self._besides}
             reads = replace(reads, below=below, names=names, picked={})
         self.reads = reads
+        # Each relation below, with the events of the cost history.
+        self.events = [(number, (reads.names[number], 1), (reads.names[number], -1)) for number in reads.below]
         self.statistics = StoreStatistics(self._catalog, self._numbers, self.reads.below)
 
     def has_changed_input(self) -> bool:
@@ -182,6 +195,37 @@ class PlanCache:
             return False
         return all(self._size_class(number) == known for number, known in earlier._planned_sizes.items())
 
+    def for_few_rows(self, changed: Iterable[int]) -> Words | None:
+        """Returns the relations that the rules read, and their own, as `kernels.waves.drive` takes them for a whole
+        Update; None if the plans, or the arrangements for changes of these relations, have to be made first.
+        """
+        if self._few is None or self._few_version != self._catalog.version or self._are_old:
+            return None
+        return None if any(relation in self._not_arranged for relation in changed) else self._few
+
+    def _note_few_rows(self, active: Mapping[int, int], wave: int) -> None:
+        """Prepares `for_few_rows`, after the plans were activated."""
+        self._few = None
+        if active is not IN_UPDATE or wave or self._changed or self.in_python or not self._planned_for:
+            return
+        stores = self._catalog.stores
+        self._not_arranged: set[int] = set()
+        for number, bytecode in enumerate(self.variants):
+            if self.table[number, k.ACTIVE] == 0 and active[bytecode.kind]:
+                if all(stores[relation].is_arranged(keys) for relation, keys in bytecode.probes):
+                    self.table[number, k.ACTIVE] = active[bytecode.kind]  # nothing runs without rows of its delta
+                else:
+                    self._not_arranged.add(bytecode.delta)
+        lines = []
+        for number, size_class in self._planned_sizes.items():
+            how = k.READ_OWN if number in self._inside else k.READ_POSITIVE
+            if number in self.reads.negated:
+                how = k.READ_NEGATED
+            least, most = _rows_of(size_class)
+            lines.append((number, how, least, most))
+        self._few = np.array(lines, dtype=np.int64).reshape(len(lines), k.READ_FIELDS)
+        self._few_version = self._catalog.version
+
     # Planning
 
     def make(
@@ -219,9 +263,25 @@ class PlanCache:
         for number, bytecode in enumerate(self.variants):
             when = self._when(bytecode.variants[0].rule, active)
             self.table[number, k.ACTIVE] = when[bytecode.kind] if self._may_run(bytecode, active, wave) else 0
-            if self.table[number, k.ACTIVE]:
+            is_listed = active is IN_BOOTSTRAP and wave == 0 and self._make_lists(number, bytecode)
+            self.table[number, k.IN_PYTHON] = int(is_listed or bytecode.in_python)
+            if self.table[number, k.ACTIVE] and not is_listed:
                 for relation, keys in bytecode.probes:
                     stores[relation].arrange(keys)
+        self._note_few_rows(active, wave)
+
+    def _make_lists(self, number: int, bytecode: Bytecode) -> bool:
+        """True if the rules of some bytecode will be joined by lists (`list_joined`)."""
+        if not self.may_list or not self.table[number, k.ACTIVE] or not all(map(may_list, bytecode.variants)):
+            return False
+        joins = []
+        for rule in (variant.rule for variant in bytecode.variants):
+            join = ListJoin(rule, self._numbers, self._catalog, self._thread_pool, self._values.word)
+            if any(atom.relation in self._relations for atom in rule.positives) or not join.begin():
+                return False
+            joins.append(join)
+        self.list_joined[number] = joins
+        return True
 
     def probes(self) -> list[Probe]:
         """Returns the arrangements and tries that the present plans probe, each once."""
@@ -239,7 +299,8 @@ class PlanCache:
 
         `of_whole_rules`: only of variants that join a rule as a whole; others read few rows.
         """
-        active = [bytecode for bytecode, bits in zip(self.variants, self.table[:, k.ACTIVE].tolist()) if bits]
+        bits = self.table[:, k.ACTIVE].tolist()
+        active = [each for number, each in enumerate(self.variants) if bits[number] and number not in self.list_joined]
         self.zones.make(
             each
             for bytecode in active

@@ -16,16 +16,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.diagnostics.errors import InternalError
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.bytecode import Probe
 from tidelog.engine.local.execution.row_domains import columns_read, domains_of
 from tidelog.engine.local.execution.row_jobs import Deltas, JobLists
+from tidelog.engine.local.execution.row_made_words import Finders, MadeWords
 from tidelog.engine.local.execution.row_wise_arrangements import ListedRows
 from tidelog.engine.local.execution.row_wise_code import head_code, head_shape, order_factors
 from tidelog.engine.local.execution.row_wise_deltas import DeltaPlanner, RowCounts
-from tidelog.engine.local.execution.row_wise_lists import Lists, number_of
-from tidelog.engine.local.execution.row_wise_plan import Head, Nest, RowWisePlan
-from tidelog.engine.local.execution.row_wise_rules import Planner
+from tidelog.engine.local.execution.row_wise_lists import Lists
+from tidelog.engine.local.execution.row_wise_plan import NO_PREFIX, Head, Nest, RowWisePlan
+from tidelog.engine.local.execution.row_wise_rules import Planner, fit_together
 from tidelog.engine.local.execution.row_wise_workers import ThreadMemory, Worker
 from tidelog.engine.local.execution.threads import ThreadPool, apart
 from tidelog.engine.local.kernels import layout as k
@@ -51,11 +53,12 @@ AGAIN = 4
 # Seconds of an instance in a wave that is worth going through all prefixes. Once as much is lost as new lists cost, for
 # each row, and beside that, waves begin with their new rows.
 SWEPT, LISTED, MOST_WASTE = 15e-9, 60e-9, 0.003
-# It begins when a wave has this part of the rows that are read, or there were as many instances; and when the wave
-# before had instances for this part of all rows that have to be numbered, or all waves behind wave 0 for so many times
-# these, and the last ones so many each. With fewer, a recursion ends before it pays. If a wave has this part of all
-# rows, it begins with new rows.
-PART = 32
+# It begins when a wave has this part of the rows that are read, or there were as many instances, or are expected in the
+# next wave: the last one's, times how its rows have grown, but not more than so many times. And when the next wave is
+# expected to have instances for this part of all rows that have to be numbered, or all waves behind wave 0 had them for
+# so many times these, and the last ones so many each. With fewer, a recursion ends before it pays. If a wave has this
+# part of all rows, it begins with new rows.
+PART, MOST_GROWTH = 32, 32.0
 MET, MET_BEFORE, BUSY = 0.25, 1.0, 20_000
 SPARSE = 16
 YIELD_AFTER = 200_000_000
@@ -66,7 +69,7 @@ class RowWise:
     """Waves of one Bootstrap, head by head, from the present wave on.
 
     `inside` are the relations of the stratum; `rules` all of its rules, or those that are recursive if wave 0 is done.
-    All of them fit (`row_wise_rules.fits`).
+    All of them fit (`row_wise_rules.fits`). `look` may raise, before anything is changed.
     """
 
     def __init__(
@@ -77,8 +80,10 @@ class RowWise:
         catalog: Catalog,
         pool: ThreadPool,
         word: Callable[[Any, Type], int],
+        look: Callable[[], None],
     ) -> None:
         self._rules = rules
+        self._look = look
         self._names = inside
         self._numbers = numbers
         self._catalog = catalog
@@ -94,6 +99,7 @@ class RowWise:
         self._counted: list[tuple[Rule, int]] = []
         self._deltas: Deltas | None = None
         self._may_begin_with_new = True
+        self._made: dict[int, Words] | None = None  # the words that the rules may make, by domain
         self.plan: RowWisePlan | None = None
 
     # Ids and lists
@@ -108,10 +114,19 @@ class RowWise:
         widths = {name: store.columns for name, store in stores.items()}
         if not all(widths[name] for name in self._names):
             return False
+        if not fit_together(self._rules):
+            return False
         domains = domains_of(self._rules, self._names, widths, self._word)
         read = columns_read(self._rules, self._names, widths)
         rows = {name: self._rows_of(name) for name in dict.fromkeys([*self._names, *_read_by(self._rules)])}
-        ids = domains.number({(name, column): rows[name][0][:, column] for name, column in sorted(read)})
+        columns = {(name, column): self._words_of(name, column, rows[name][0]) for name, column in sorted(read)}
+        if self._made is None:
+            given = self._rules, self._names, domains, columns, self._catalog.S, self._word
+            self._made = MadeWords(*given, self._look).find()
+            if self._made is None:
+                return False
+        ids = domains.number(columns, self._made)
+        del columns
         if max(domains.sizes, default=0) > MOST_IDS:
             return False
         counts = {name: len(store) for name, store in stores.items()}
@@ -125,6 +140,7 @@ class RowWise:
                 self._catalog.stores[check.relation].index()
         self.plan = plan
         self._domains = domains
+        self._finders = Finders(domains.words, set(domains.assigned.values()))
         self._L: Words = np.zeros((len(plan.orders), k.ARRANGEMENT_FIELDS), dtype=np.int64)
         by_number = {self._numbers[name]: name for name in rows}
         naturals = {plan.natural(head) for head in plan.heads}
@@ -132,13 +148,10 @@ class RowWise:
             if order.relation < 0:
                 continue
             name = by_number[order.relation]
-            _, lines, is_new = rows[name]
+            lines, is_new = rows[name]
             own = {column: ids[name, column] for column in range(widths[name]) if (name, column) in ids}
             lists = Lists(order, self._L, number, len(lines), with_lines=number in naturals)
-            words = [number_of(digits, own, len(lines)) for digits in order.words or ((),)]
-            lists.fill(
-                number_of(order.keys, own, len(lines)), np.ascontiguousarray(np.stack(words, axis=1)), is_new, lines
-            )
+            lists.fill(own, len(lines), is_new, lines)
             self._lists[number] = lists
         if is_first:
             for relation in self._inside:
@@ -147,10 +160,8 @@ class RowWise:
         if with_deltas:
             numbered = {(self._numbers[name], column): size for (name, column), size in sizes.items()}
             self._deltas = Deltas(plan, self._L, numbered, self.threads)
-            new = {name: is_new != 0 for name, (_, _, is_new) in rows.items()}
-            self._deltas.begin(
-                lambda relation, column: ids[by_number[relation], column][new[by_number[relation]]].astype(np.int32)
-            )
+            new = {name: is_new != 0 for name, (_, is_new) in rows.items()}
+            self._deltas.begin(lambda relation, column: ids[by_number[relation], column][new[by_number[relation]]])
         return True
 
     def _begin_again(self, *, with_deltas: bool) -> None:
@@ -164,8 +175,13 @@ class RowWise:
         fits = self.begin(with_deltas=with_deltas)
         assert fits
 
-    def _rows_of(self, name: str) -> tuple[Words, Words, npt.NDArray[np.uint8]]:
-        """Returns the rows of a relation that are there, their lines, and which of them came with the present wave."""
+    def _words_of(self, name: str, column: int, lines: Words) -> Words:
+        """Returns the words in one column of some rows. Not to be held: see `Store.rows`."""
+        words = self._catalog.stores[self._numbers[name]].rows[:, column]
+        return words[: len(lines)] if _are_first(lines) else words[lines]
+
+    def _rows_of(self, name: str) -> tuple[Words, npt.NDArray[np.uint8]]:
+        """Returns the lines of the rows of a relation that are there, and which of them came with the present wave."""
         store = self._catalog.stores[self._numbers[name]]
         lines = store.present_lines()
         is_new = np.zeros(int(store.line[k.USED]) + 1, dtype=np.uint8)
@@ -173,7 +189,7 @@ class RowWise:
             is_new[slice(*self.last_rows.get(store.relation, (0, 0)))] = 1
         elif name in self._names:
             is_new[store.batch_lines()] = 1
-        return store.columns_of(lines), lines, is_new[lines]
+        return lines, is_new[: len(lines)] if _are_first(lines) else is_new[lines]
 
     def _begin_threads(self, plan: RowWisePlan) -> None:
         scratch = int(self._catalog.S[:, k.COLUMNS].max())
@@ -183,7 +199,7 @@ class RowWise:
             [Worker(head, max(1, min(head.prefixes // (SHARES * self.threads), 256))) for _ in memory]
             for head in plan.heads
         ]
-        self._words: Words = np.array([words.ctypes.data for words in self._domains.words], dtype=np.int64)
+        self._words = self._finders.words
         # In wave 0, and later.
         self._nests = [[list(head.first) for head in plan.heads], [head.later for head in plan.heads]]
         self._codes = [[head_code(plan, nests) for nests in of_wave] for of_wave in self._nests]
@@ -223,6 +239,8 @@ class RowWise:
             return self.run_wave(wave, look)
         for place, head in enumerate(heads):
             self._gather(place, head, min(wave, 1), look)
+        if self._finders.have_missed():
+            raise InternalError("a rule made a word that was not expected; the last commit is intact", code="E901")
         seconds = self._pool.processor_seconds - began
         rows = sum(self._write(place, head, wave) for place, head in enumerate(heads))
         if is_recursive:
@@ -383,7 +401,7 @@ class RowWise:
         rows = starts[-1] - starts[0]
         self.last_rows[head.relation] = (starts[0], starts[-1])
         largest = max(int(worker.words[kernels.LARGEST]) for worker in workers)
-        store.make_line_room(rows, largest)
+        store.make_line_room(rows, largest, wave + 1)
         words = self._words[list(head.domains)]
 
         def part(me: int) -> int:
@@ -448,6 +466,8 @@ class RowWise:
         naturals = {self.plan.natural(head) for head in self.plan.heads}
         self._lists = {number: lists for number, lists in self._lists.items() if number in naturals}
         for place, head in enumerate(self.plan.heads if any(head.nests for head in self.plan.heads) else ()):
+            if head.prefix == NO_PREFIX:
+                continue
             number = self.plan.natural(head)
             words = [self._domains.words[domain] for domain in head.domains]
             where = self._catalog, head, self._lists[number], self._L, number
@@ -463,9 +483,15 @@ class RowWise:
         self._workers.clear()
         self._memory.clear()
         self._deltas = None
+        is_last = all(first == last for first, last in self.last_rows.values())
         for relation in self._inside:
-            first, last = self.last_rows.get(relation, (0, 0))
-            self._catalog.stores[relation].end_filling(np.arange(first, last, dtype=np.int32))
+            batch = np.arange(*self.last_rows.get(relation, (0, 0)), dtype=np.int32)
+            self._catalog.stores[relation].end_filling(batch, is_last=is_last)
+
+
+def _are_first(lines: Words) -> bool:
+    """True if these lines, in their order, are all up to the last one."""
+    return len(lines) > 0 and bool(lines[-1] == len(lines) - 1)
 
 
 def _read_by(rules: Sequence[Rule]) -> list[str]:

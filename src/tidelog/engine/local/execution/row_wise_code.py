@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.row_wise_plan import Head, ListLiteral, Nest, Order, RowWisePlan
-from tidelog.engine.local.kernels import row_wise
+from tidelog.engine.local.execution.row_wise_plan import Head, ListLiteral, Nest, Order, RowWisePlan, Tail
+from tidelog.engine.local.kernels import row_wise, row_words
+
+BITS = 31  # of an entry of a list
 
 
 def head_code(plan: RowWisePlan, nests: Sequence[Nest]) -> Words:
@@ -39,6 +41,20 @@ def order_factors(order: Order, columns: int) -> Words:
         for column, factor in digits:
             found[line, column] += factor
     return found.ravel()
+
+
+def part_of(radix: int, size: int) -> tuple[int, ...]:
+    """Returns how a kernel finds a digit of a number below 2^31 (`row_wise.digit`)."""
+    return (*_division(radix), *_division(radix * size), size)
+
+
+def _division(divisor: int) -> tuple[int, int]:
+    """Returns the factor and the shift that divide numbers below 2^31; the product has at most 63 bits.
+
+    The factor is too large by less than 1, so the quotient is by less than 2^31 / 2^31 of a part of the divisor.
+    """
+    shift = BITS + (divisor - 1).bit_length()
+    return (1 << shift) // divisor + 1, shift
 
 
 def _set(words: list[int], at: int, fields: dict[int, int]) -> None:
@@ -75,7 +91,10 @@ def _literal_fields(words: list[int], plan: RowWisePlan, nest: Nest, place: int)
         ]
         for check in literal.checks
     ]
-    loads, tail = (literal.tail.loads, literal.tail.instructions) if literal.tail else ((), ())
+    tail = literal.tail or Tail((), ())
+    made = [
+        (source, register, plan.domains + row_words.FINDER_WORDS * domain) for source, register, domain in tail.made
+    ]
     return {
         row_wise.LITERAL_LIST: plan.orders.index(literal.order),
         row_wise.LITERAL_KEY_N: len(literal.key),
@@ -88,13 +107,21 @@ def _literal_fields(words: list[int], plan: RowWisePlan, nest: Nest, place: int)
         row_wise.LITERAL_EQUAL_AT: _put(words, literal.equals),
         row_wise.LITERAL_CHECK_N: len(checks),
         row_wise.LITERAL_CHECK_AT: _put(words, checks),
-        row_wise.LITERAL_LOAD_N: len(loads),
-        row_wise.LITERAL_LOAD_AT: _put(words, loads),
-        row_wise.LITERAL_TAIL_N: len(tail),
-        row_wise.LITERAL_TAIL_AT: _put(words, tail),
+        row_wise.LITERAL_LOAD_N: len(tail.loads),
+        row_wise.LITERAL_LOAD_AT: _put(words, tail.loads),
+        row_wise.LITERAL_TAIL_N: len(tail.instructions),
+        row_wise.LITERAL_TAIL_AT: _put(words, tail.instructions),
+        row_wise.LITERAL_SIEVE: _sieve(words, literal, nest.literals[place + 1 : place + 2]),
+        row_wise.LITERAL_MAKE_N: len(made),
+        row_wise.LITERAL_MAKE_AT: _put(words, made),
         row_wise.LITERAL_LEADS: _lead(words, nest, literal) if nest.leads_to_end(place) else 0,
         row_wise.LITERAL_MARK_N: len(literal.mark),
         row_wise.LITERAL_MARK_AT: _put(words, literal.mark),
+        row_wise.LITERAL_PART_N: len(literal.parts),
+        row_wise.LITERAL_PART_AT: _put(words, [part_of(radix, size) for radix, size in literal.parts])
+        if literal.parts
+        else 0,
+        row_wise.LITERAL_PASSES: int(bool(checks or tail.instructions or made)),
     }
 
 
@@ -112,6 +139,19 @@ def _lead(words: list[int], nest: Nest, literal: ListLiteral) -> int:
     values = [pair for pair in nest.value if pair[0] not in bound]
     factors = [[_factor(end.key, register), _factor(nest.value, register)] for _, register in literal.binds]
     return _put(words, [[len(keys), len(values)], *keys, *values, *(factors or [[0, 0]])])
+
+
+def _sieve(words: list[int], literal: ListLiteral, following: Sequence[ListLiteral]) -> int:
+    """Appends how the next literal looks for the words of a literal by marks; returns where that is, or 0."""
+    if not following or not following[0].mark or len(literal.binds) != 1 or len(literal.order.words) != 1:
+        return 0
+    if literal.parts:  # its only word is one digit of an entry
+        return 0
+    register, mark = literal.binds[0][1], following[0].mark
+    if not _factor(mark, register) or _factor(following[0].key, register) or literal.mark:
+        return 0
+    rest = [pair for pair in mark if pair[0] != register]
+    return _put(words, [[_factor(mark, register), len(rest)], *rest])
 
 
 def _factor(digits: Iterable[tuple[int, int]], register: int) -> int:

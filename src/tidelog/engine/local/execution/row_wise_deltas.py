@@ -19,6 +19,7 @@ from itertools import count
 import numpy as np
 
 from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.execution.row_domains import Ids
 from tidelog.engine.local.execution.row_wise_plan import Order
 from tidelog.engine.local.execution.row_wise_rules import DeltaMaker, NestMaker, Planner
 from tidelog.engine.local.kernels import row_wise as kernels
@@ -35,7 +36,7 @@ _Source = tuple[str, int] | None  # the column that bound a variable; None for t
 class RowCounts:
     """How many rows have each id, in each column that has ids."""
 
-    def __init__(self, ids: Mapping[tuple[str, int], Words], sizes: Mapping[tuple[str, int], int]) -> None:
+    def __init__(self, ids: Mapping[tuple[str, int], Ids], sizes: Mapping[tuple[str, int], int]) -> None:
         self._ids = ids
         self._sizes = sizes
         self._counts: dict[tuple[str, int], Words] = {}
@@ -55,7 +56,8 @@ class RowCounts:
         if source is None:
             return self.rows(column) / max(int(np.count_nonzero(own)), 1)
         if (column, source) not in self._means:
-            total = float(np.dot(own.astype(np.float64), self.by_id(source)))
+            # Not `np.dot`: the threads that it wakes spin for a while, on the processors of ours.
+            total = float(np.einsum("i,i", own.astype(np.float64), self.by_id(source)))
             self._means[column, source] = total / self.rows(source)
         return self._means[column, source]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.execution.row_domains import Ids
 from tidelog.engine.local.execution.row_wise_plan import Digits, Order
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import row_lists as kernels
@@ -15,6 +18,7 @@ from tidelog.engine.local.storage.growable_array import Growing
 FEW_KEYS = 1 << 20
 SMALLEST_TABLE = 1 << 10
 SLOTS_A_KEY = 2
+_NO_FLAGS: npt.NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
 
 
 class Lists:
@@ -63,21 +67,23 @@ class Lists:
         """The length of each list, by the number of its record."""
         return self._records.array[:, kernels.RECORD_LENGTH]
 
-    def fill(self, keys: Words, words: Words, is_new: npt.NDArray[np.uint8], lines: Words) -> None:
-        """Makes the lists of some rows: their keys and words, and the rows' lines."""
+    def fill(self, ids: Mapping[int, Ids], rows: int, is_new: npt.NDArray[np.uint8] | None, lines: Words) -> None:
+        """Makes the lists of so many rows, given the ids in their columns, the rows that are new, if any may be, and
+        their lines, if there are lists of these."""
+        new = 0 if is_new is None else int(np.count_nonzero(is_new))
+        which = (kernels.FILL_OLD if new < rows else 0) | (kernels.FILL_NEW if new else 0)
+        key: list[int] = _numbers(self.order.keys, ids)
+        records: Words | None = None
         if self._slots is not None:
-            kernels.number_keys(self._table, self._number, keys)
-        line = self._table[self._number]
-        count = int(line[kernels.LIST_COUNT])
-        lengths = np.bincount(keys, minlength=count) * self.stride
-        ends = k.POOL_LISTS + np.cumsum(lengths)
-        records = self._records.array[:count]
-        records[:, kernels.RECORD_START] = ends - lengths
-        records[:, kernels.RECORD_ROOM] = lengths
-        room = int(ends[-1]) if count else k.POOL_LISTS
+            records = number_of(self.order.keys, ids, rows)
+            kernels.number_keys(self._table, self._number, records)
+            key = [kernels.NOTED, records.ctypes.data]
+        words = [word for digits in self.order.words or ((),) for word in _numbers(digits, ids)]
+        room = k.POOL_LISTS + rows * self.stride
         self._make_room(room if not self.order.is_inside else room + room // 4)
-        line[k.POOL_USED] = room
-        kernels.fill_lists(self._table, self._number, keys, words, is_new, lines)
+        how: Words = np.array([which, *key, *words], dtype=np.int64)
+        given = _NO_FLAGS if is_new is None else is_new
+        kernels.fill_lists(self._table, self._number, how, rows, given, lines)
 
     def grow(self, status: int) -> None:
         """Makes room for longer lists, or for more of them."""
@@ -99,11 +105,14 @@ class Lists:
             line[kernels.LIST_LINES] = self._lines.address
 
 
-def number_of(digits: Digits, ids: dict[int, Words], rows: int) -> Words:
+def number_of(digits: Digits, ids: Mapping[int, Ids], rows: int) -> Words:
     """Returns, for each row, the number with these digits, from the ids in each column."""
-    if len(digits) == 1 and digits[0][1] == 1:
-        return np.ascontiguousarray(ids[digits[0][0]])
     found: Words = np.zeros(rows, dtype=np.int64)
     for column, factor in digits:
-        found += ids[column] * factor
+        found += np.multiply(ids[column], factor, dtype=np.int64)
     return found
+
+
+def _numbers(digits: Digits, ids: Mapping[int, Ids]) -> list[int]:
+    """Returns how kernels find the number with these digits (`kernels.number_at`)."""
+    return [len(digits), *(word for column, factor in digits for word in (ids[column].ctypes.data, factor))]

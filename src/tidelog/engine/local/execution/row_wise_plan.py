@@ -12,6 +12,7 @@ from tidelog.engine.local.execution.word_expressions import Instruction
 from tidelog.engine.local.kernels import row_wise as kernels
 from tidelog.rules.ir import Rule
 
+NO_PREFIX = -1  # the column of a head whose only prefix is 0
 Digits = tuple[tuple[int, int], ...]  # a number: columns, or registers, with the factor of each
 
 
@@ -40,10 +41,12 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """Conditions on words: registers of words, each with the register and the domain of its id; and instructions."""
+    """Conditions on words, and words that are made: registers of words, each with the register and the domain of its
+    id; and instructions. `made` are such registers, too, of words whose ids are found once the instructions ran."""
 
     loads: tuple[tuple[int, int, int], ...]
     instructions: tuple[Instruction, ...]
+    made: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -59,7 +62,8 @@ class ListLiteral:
     reads: int | None = None  # which rows (`kernels.LITERAL_READS`); None: the last of the stratum reads new ones
     mark: Digits = ()  # the only word that is looked for, if the list is short and all columns are known
     mark_space: int = 0  # how many such words there may be
-    bounded: int = 0  # columns that comparisons bound
+    bounds: int = 0  # of columns, from above or below, by comparisons
+    parts: Digits = ()  # an entry is one number, in which each word is a digit: its radix, and its size
 
     def is_plain(self) -> bool:
         """True if nothing about an entry has to be checked."""
@@ -87,8 +91,9 @@ class Nest:
 
     @property
     def is_bounded(self) -> bool:
-        """True if comparisons bound a literal in several columns: zones may skip most of its rows (`zones`)."""
-        return any(literal.bounded > 1 for literal in self.literals[1:])
+        """True if comparisons bound several columns of a literal, or one on both sides: zones may skip most of its rows
+        (`zones`)."""
+        return any(literal.bounds > 1 for literal in self.literals[1:])
 
     def leads_to_end(self, place: int) -> bool:
         """True if the entries of a literal lead to the lists in which the rule ends, and nothing has to be checked."""
@@ -125,7 +130,8 @@ class Head:
     """The rules of one head relation: `nests` of recursive ones, `first` of others, which run in wave 0 alone.
     `deltas` has, for each of `nests`, what may run in its place: a nest for each literal of the stratum, or nothing.
 
-    Its rows are a prefix, one column of it, and a value, made of the others.
+    Its rows are a prefix, one column of it, and a value, made of the others. A head of one column may have no prefix:
+    then all instances of a wave are gathered at once, by the value alone.
     """
 
     relation: int
@@ -152,7 +158,8 @@ class Head:
     @property
     def natural(self) -> Order:
         """The lists of values by prefix."""
-        return Order(self.relation, ((self.prefix, 1),), (self.digits,), self.prefixes, True)
+        keys = () if self.prefix == NO_PREFIX else ((self.prefix, 1),)
+        return Order(self.relation, keys, (self.digits,), self.prefixes, True)
 
 
 @dataclass(slots=True)
@@ -160,7 +167,7 @@ class RowWisePlan:
     """The rules of a stratum as nests. `constants` are the ids of the registers behind the variables';
     `word_constants` are words in registers of words.
 
-    `orders` are the lists that the rules read, and those by the prefix of each head.
+    `orders` are the lists that the rules read, and those by the prefix of each head. `domains`: how many there are.
     """
 
     heads: tuple[Head, ...]
@@ -169,6 +176,7 @@ class RowWisePlan:
     registers: int
     word_constants: Mapping[int, int]
     word_registers: int
+    domains: int
 
     @property
     def nests(self) -> list[Nest]:

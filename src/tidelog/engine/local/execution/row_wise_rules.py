@@ -1,8 +1,8 @@
 """Recursive rules → nests of lists that go from the head's prefix to its value (`kernels/row_wise`).
 
-A rule fits if its body is positive literals, negated literals of lower strata, and conditions on words that cannot
-fail. One column of the head is its prefix; the ids of the others are the digits of its value. The literals are put
-into an order that begins with the prefix and binds the value late, so that the last lists are lists of values:
+A rule fits if its body is positive literals, negated literals of lower strata, and conditions and assignments of words
+that cannot fail. One column of the head is its prefix; the ids of the others are the digits of its value. The literals
+are put into an order that begins with the prefix and binds the value late, so that the last lists are lists of values:
 
     V(t; c, g) :- Load(t, b, f), V(b, c, h), F(h, f, g).
     prefix t ─ Load by t: b, f ─ V by b: c, h ─ F by (h, f): g       each g of the last list counts for the value (c, g)
@@ -10,7 +10,7 @@ into an order that begins with the prefix and binds the value late, so that the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from tidelog.check import typed
 from tidelog.engine.local.execution.row_domains import Domains
 from tidelog.engine.local.execution.row_wise_plan import (
+    NO_PREFIX,
     Check,
     DeltaNest,
     Digits,
@@ -29,10 +30,10 @@ from tidelog.engine.local.execution.row_wise_plan import (
     RowWisePlan,
     Tail,
 )
-from tidelog.engine.local.execution.word_expressions import FilterCompiler
+from tidelog.engine.local.execution.word_expressions import WordCompiler
 from tidelog.engine.local.kernels import row_wise as kernels
 from tidelog.plan.plain import is_plain
-from tidelog.rules.ir import Atom, Condition, Constant, Negative, Positive, Rule, Term, Variable, Wildcard
+from tidelog.rules.ir import Assign, Atom, Condition, Constant, Negative, Positive, Rule, Term, Variable, Wildcard
 from tidelog.types import Type
 
 MOST_LITERALS = 12
@@ -50,10 +51,28 @@ def fits(rule: Rule) -> bool:
         and len(rule.head.terms) > 0
         and all(
             isinstance(each, Positive | Negative)
-            or (isinstance(each, Condition) and is_plain(each.expression) and not typed.may_fail(each.expression))
+            or (
+                (isinstance(each, Condition | Assign) and is_plain(each.expression))
+                and not typed.may_fail(each.expression)
+            )
             for each in rule.body
         )
     )
+
+
+def fit_together(rules: Sequence[Rule]) -> bool:
+    """True if each head relation has a column for which no rule makes words: one that may be the prefix."""
+    heads: dict[str, set[int]] = {}
+    for rule in rules:
+        free = {column for column in range(len(rule.head.terms)) if not is_made(rule, column)}
+        heads[rule.head.relation] = heads.get(rule.head.relation, free) & free
+    return all(heads.values())
+
+
+def is_made(rule: Rule, column: int) -> bool:
+    """True if the rule makes the words in this column of its head."""
+    term = rule.head.terms[column]
+    return any(isinstance(each, Assign) and each.variable == term for each in rule.body)
 
 
 class Planner:
@@ -81,7 +100,7 @@ class Planner:
     def plan(self, deltas: Callable[[Rule, int], tuple[DeltaMaker, ...]] | None = None) -> RowWisePlan | None:
         """Returns the plan, or None if a relation does not fit. `deltas` makes what runs in place of a recursive rule,
         given the column of the prefix."""
-        makers = [self._best_prefix(name) for name in self.inside]
+        makers = [self._best_prefix(name, may_have_none=deltas is None) for name in self.inside]
         if any(made is None for made in makers):
             return None
         found = [made for made in makers if made is not None and made.nests]
@@ -107,10 +126,27 @@ class Planner:
             words = maker.word_registers
         heads = [self._head(made, finished, others) for made in found]
         ids = tuple(self.domains.constants[domain][word] for domain, word in constants)
-        plan = RowWisePlan(tuple(heads), (), ids, most + len(ids), word_constants, words)
+        registers = most + len(ids)
+        plan = RowWisePlan(tuple(heads), (), ids, registers, word_constants, words, len(self.domains.constants))
+        self._share_values(plan)
         literals = [literal for nest in plan.nests for literal in nest.literals]
         plan.orders = tuple(dict.fromkeys([head.natural for head in heads] + [each.order for each in literals]))
         return plan
+
+    def _share_values(self, plan: RowWisePlan) -> None:
+        """Lets rules read the lists of values by prefix where they read lists by the same column: other lists of these
+        rows would take as much memory again, or twice as much."""
+        heads = {(head.relation, head.natural.keys): head for head in plan.heads}
+        for nest in plan.nests:
+            for literal in nest.literals:
+                head = heads.get((literal.order.relation, literal.order.keys))
+                ends = literal is nest.literals[-1] and nest.ends == kernels.ENDS_IN_LIST
+                if head is None or ends or literal.mark or literal.order == head.natural:
+                    continue
+                radix = dict(head.digits)
+                columns = [column for ((column, _),) in literal.order.words]
+                literal.parts = tuple((radix[column], self.sizes[head.domains[column]]) for column in columns)
+                literal.order = head.natural
 
     def column(self, name: str, column: int) -> tuple[int, int]:
         """Returns the domain of a column, and its size."""
@@ -131,7 +167,7 @@ class Planner:
         return Head(
             self.numbers[made.name],
             made.prefix,
-            domains[made.prefix][1],
+            1 if made.prefix == NO_PREFIX else domains[made.prefix][1],
             digits,
             values,
             tuple(domain for domain, _ in domains),
@@ -147,17 +183,28 @@ class Planner:
     def is_recursive(self, rule: Rule) -> bool:
         return any(atom.relation in self.inside for atom in rule.positives)
 
-    def _best_prefix(self, name: str) -> _HeadNests | None:
+    def _best_prefix(self, name: str, *, may_have_none: bool) -> _HeadNests | None:
         """Returns the nests of a head's rules, by the column as prefix with which most of them end in lists; of
-        several, by the one from which most of the others begin with new rows; of several, by the one with most ids."""
+        several, by the one from which most of the others begin with new rows; of several, by the one with most ids.
+
+        A head of one column has no prefix, and that column as its value, if all recursive rules begin with new rows.
+        """
         own = [rule for rule in self.rules if rule.head.relation == name]
         if not own:
             return _HeadNests(name, 0, ())
+        if may_have_none and len(own[0].head.terms) == 1:
+            makers = tuple(NestMaker(self, rule, NO_PREFIX) for rule in own)
+            if all(maker.run() for maker in makers) and all(
+                maker.begins_with_new for maker in makers if self.is_recursive(maker.rule)
+            ):
+                return _HeadNests(name, NO_PREFIX, makers)
         best: _HeadNests | None = None
         most = (-1, -1, -1)
         width = len(own[0].head.terms)
         for prefix in range(width):
             if self.digits(name, [column for column in range(width) if column != prefix])[1] >= MOST_VALUES:
+                continue
+            if any(is_made(rule, prefix) for rule in own):
                 continue
             makers = tuple(NestMaker(self, rule, prefix) for rule in own)
             if all(maker.run() for maker in makers):
@@ -218,16 +265,21 @@ class NestMaker:
         self.word_registers = 0
         self.constants: dict[tuple[int, int], int] = {}  # domain, word → register
         self._literals: list[ListLiteral] = []
-        self._conditions: dict[int, list[typed.Expression]] = {}  # place of a literal → conditions behind it
+        # Place of a literal → conditions and assignments behind it.
+        self._conditions: dict[int, list[typed.Expression | Assign]] = {}
         self._left = list(range(len(rule.positives)))
         self._negatives = list(rule.negatives)
         self._tests = [each.expression for each in rule.body if isinstance(each, Condition)]
+        self._assigns = [each for each in rule.body if isinstance(each, Assign)]
+        self._compared: set[str] = set()  # variables that a literal had bound before they were assigned
         self._job: list[str] | None = None
+        # Literals whose row is looked for in the list of one column, once all columns are known.
+        self.marked: Mapping[int, int] = {}
         if begin_with is not None:
             self._bind(*begin_with, kernels.PREFIX_REGISTER)
             return
         term = rule.head.terms[prefix]
-        if isinstance(term, Variable):
+        if prefix != NO_PREFIX and isinstance(term, Variable):
             self._bind(term.name, rule.head, prefix, kernels.PREFIX_REGISTER)
             self._expected = float(planner.column(rule.head.relation, prefix)[1])
         for column, each in enumerate(rule.head.terms):
@@ -249,7 +301,7 @@ class NestMaker:
     @property
     def is_complete(self) -> bool:
         """True if nothing of the rule is left."""
-        return not self._left and not self._negatives and not self._tests
+        return not self._left and not self._negatives and not self._tests and not self._assigns
 
     def open(self, place: int, reads: int | None = None) -> None:
         """Adds the literal that stands at this place of the body, if it is not checked already."""
@@ -257,20 +309,38 @@ class NestMaker:
             return
         self._left.remove(place)
         atoms = self.rule.positives
-        self._open(atoms[place], [atoms[other] for other in self._left], self._tests, reads)
-        self._negatives = [atom for atom in self._negatives if not self._check(atom, is_wanted=False)]
+        if place in self.marked:
+            self._look_for_mark(atoms[place], self.marked[place])
+            return
+        conditions = [*self._tests, *(each.expression for each in self._assigns)]
+        self._open(atoms[place], [atoms[other] for other in self._left], conditions, reads)
         self._tests = [each for each in self._tests if not self._test(each)]
+        self._check_rows()
+        # In their order: one may need the word of another one.
+        self._assigns = [each for each in self._assigns if not self._assign(each)]
+        self._tests = [each for each in self._tests if not self._test(each)]
+        self._negatives = [atom for atom in self._negatives if not self._check(atom, is_wanted=False)]
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        """Adds checks for the rows of lower strata whose columns are all known."""
+        atoms = self.rule.positives
         self._left = [
             each
             for each in self._left
-            if not self._is_below(atoms[each]) or not self._check(atoms[each], is_wanted=True)
+            if each in self.marked or not self._is_below(atoms[each]) or not self._check(atoms[each], is_wanted=True)
         ]
+
+    def end_with(self, names: Sequence[str]) -> None:
+        """Ends the nest with jobs that have the ids of some variables."""
+        self._job = list(names)
 
     def end_with_job(self) -> list[str]:
         """Ends the nest once the prefix is known; returns the variables of a job that are needed behind the prefix."""
         atoms = [*(self.rule.positives[place] for place in self._left), *self._negatives, self.rule.head]
         needed = {term.name for atom in atoms for term in atom.terms if isinstance(term, Variable)}
         needed |= {name for each in self._tests for name in typed.variables(each)}
+        needed |= {name for each in self._assigns for name in (each.variable.name, *typed.variables(each.expression))}
         prefix = self.rule.head.terms[self._prefix]
         assert isinstance(prefix, Variable)
         found = sorted((needed & self._bound.keys()) - {prefix.name})
@@ -280,6 +350,7 @@ class NestMaker:
     def continue_from(self, path: NestMaker, order: Order, names: Sequence[str]) -> None:
         """Begins, behind the prefix, with the lists of the jobs in which another nest ends."""
         self._left, self._negatives, self._tests = list(path._left), list(path._negatives), list(path._tests)
+        self._assigns = list(path._assigns)
         binds = []
         for offset, name in enumerate(names):
             self._bound[name], self._domains[name] = self.registers, path._domains[name]
@@ -346,28 +417,40 @@ class NestMaker:
             last.binds = ()
         term = head.terms[self._prefix]
         prefix = -1
-        if isinstance(term, Constant):
+        if self._prefix != NO_PREFIX and isinstance(term, Constant):
             domain, _ = self._planner.column(head.relation, self._prefix)
             prefix = self._planner.domains.constants[domain][self._planner.word(term.value, term.type)]
         return Nest(self.rule, prefix, value, literals, ends, self._expected)
 
     def _tail(self, place: int, word_constants: dict[int, int]) -> Tail | None:
-        """Compiles the conditions behind a literal."""
+        """Compiles the conditions and assignments behind a literal."""
         if place not in self._conditions:
             return None
-        compiler = FilterCompiler(self._planner.word, self.word_registers)
-        for condition in self._conditions[place]:
-            compiler.add(condition)
+        compiler = WordCompiler(self._planner.word, self.word_registers)
+        for each in self._conditions[place]:
+            if isinstance(each, Assign) and each.variable.name in self._compared:
+                compiler.compare(each.variable.name, each.expression)
+            elif isinstance(each, Assign):
+                compiler.assign(each.variable.name, each.expression)
+            else:
+                compiler.add(each)
         self.word_registers = len(compiler.registers)
         word_constants |= compiler.constants
-        loads = [(target, self._bound[name], self._domains[name]) for name, target in compiler.variables.items()]
-        return Tail(tuple(loads), tuple(compiler.tail))
+        loads, made = (
+            tuple((register, self._bound[name], self._domains[name]) for name, register in registers.items())
+            for registers in (compiler.variables, compiler.made)
+        )
+        return Tail(loads, tuple(compiler.tail), made)
 
     def _bounded(self, place: int) -> int:
-        """Returns in how many columns comparisons bound the rows of a literal."""
+        """Returns by how many bounds, of columns from above or below, comparisons choose the rows of a literal."""
         own = {register for _, register in self._literals[place].binds}
         names = {name for name, register in self._bound.items() if register in own}
-        return len({name for each in self._conditions.get(place, ()) for name in _compared(each, names)})
+        conditions = [each for each in self._conditions.get(place, ()) if not isinstance(each, Assign)]
+        return len({bound for each in conditions for bound in _compared(each, names)})
+
+    def _atom(self, place: int) -> Atom:
+        return self.rule.positives[place]
 
     def _is_below(self, atom: Atom) -> bool:
         return atom.relation not in self._planner.inside
@@ -416,6 +499,7 @@ class NestMaker:
         needed = {term.name for other in (*left, *self.rule.negatives, self.rule.head) for term in other.terms
                   if isinstance(term, Variable)}  # fmt: skip
         needed |= {name for each in conditions for name in typed.variables(each)}
+        needed |= {each.variable.name for each in self._assigns}
         words: list[Digits] = []
         binds: list[tuple[int, int]] = []
         equals: list[tuple[int, int]] = []
@@ -457,6 +541,18 @@ class NestMaker:
         )
         return True
 
+    def _look_for_mark(self, atom: Atom, column: int) -> None:
+        """Adds the literal that looks for a row in the list of one of its columns, all of which are known."""
+        name, number = atom.relation, self._planner.numbers[atom.relation]
+        digits, values = self._planner.digits(name, [each for each in range(len(atom.terms)) if each != column])
+        key, space = self._planner.digits(name, [column])
+        mark = tuple((self._register(atom, each, atom.terms[each]), factor) for each, factor in digits)
+        order = Order(number, key, (digits,), space, not self._is_below(atom))
+        register = self._register(atom, column, atom.terms[column])
+        self._literals.append(
+            ListLiteral(order, ((register, 1),), (), (), reads=kernels.READS_ALL, mark=mark, mark_space=values)
+        )
+
     def _check(self, atom: Atom, *, is_wanted: bool) -> bool:
         """Adds a check for an atom whose columns are all known; returns False if they are not."""
         if len(self._known(atom)) < len(atom.terms):
@@ -476,14 +572,36 @@ class NestMaker:
         self._conditions.setdefault(len(self._literals) - 1, []).append(condition)
         return True
 
+    def _assign(self, assign: Assign) -> bool:
+        """Adds an assignment whose variables are all known, and have the words that literals of lower strata let pass:
+        from others, words may be made that have no id. Returns False if they are not."""
+        names = typed.variables(assign.expression)
+        if not names <= self._bound.keys():
+            return False
+        if any(self._is_below(atom) and _has_any(atom, names) for atom in map(self._atom, self._left)):
+            return False
+        name = assign.variable.name
+        if name in self._bound:
+            self._compared.add(name)
+        else:
+            self._bound[name], self._domains[name] = self.registers, self._planner.domains.assigned[id(self.rule), name]
+            self.registers += 1
+        self._conditions.setdefault(len(self._literals) - 1, []).append(assign)
+        return True
 
-def _compared(condition: typed.Expression, names: set[str]) -> set[str]:
-    """Returns which of some variables a condition compares with what does not depend on any of them."""
+
+def _has_any(atom: Atom, names: Set[str]) -> bool:
+    return any(isinstance(term, Variable) and term.name in names for term in atom.terms)
+
+
+def _compared(condition: typed.Expression, names: set[str]) -> set[tuple[str, bool]]:
+    """Returns which of some variables a condition compares with what does not depend on any of them, and whether from
+    above."""
     match condition:
-        case typed.Binary(op="<" | "<=" | ">" | ">=", left=left, right=right):
+        case typed.Binary(op="<" | "<=" | ">" | ">=" as op, left=left, right=right):
             return {
-                side.name
-                for side, other in ((left, right), (right, left))
+                (side.name, is_left == (op in ("<", "<=")))
+                for side, other, is_left in ((left, right, True), (right, left, False))
                 if isinstance(side, typed.Var) and side.name in names and not typed.variables(other) & names
             }
     return set()

@@ -6,18 +6,23 @@ import numpy as np
 
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.row_jobs import share_of
-from tidelog.engine.local.execution.row_wise_plan import Head, RowWisePlan
+from tidelog.engine.local.execution.row_wise_plan import NO_PREFIX, Head, RowWisePlan
 from tidelog.engine.local.execution.threads import apart
 from tidelog.engine.local.kernels import row_lists
 from tidelog.engine.local.kernels import row_wise as kernels
 from tidelog.engine.local.storage.growable_array import Growing
 
-# A head with more values than that is counted in a hash table, which begins with so many slots.
+# A head with more values than that for one of its prefixes is counted in a hash table, which begins with so many slots.
 DENSE_VALUES, HASH_SLOTS = 1 << 22, 1 << 12
 MOST_INSTANCES = row_lists.LARGEST_PLACE - 1  # of one prefix, for counters of 32 bits
 MOST_TOTAL = row_lists.LARGEST_PLACE  # of a row, for a total of 32 bits
 _OUT_ROWS = 1 << 14
 _MOST_GENERATIONS = 1 << 30  # of marks; a wave has fewer
+
+
+def _has_dense_counters(head: Head) -> bool:
+    """True if a head is counted in an array. One without a prefix has no more values than there are words."""
+    return head.values <= DENSE_VALUES or head.prefix == NO_PREFIX
 
 
 class Worker:
@@ -30,7 +35,7 @@ class Worker:
         self._groups = Growing(np.int64, _OUT_ROWS, width=row_lists.GROUP_WORDS)
         self.words[kernels.PREFIXES], self.words[kernels.SHARE] = head.prefixes, share
         self.words[kernels.MOST], self.words[kernels.MOST_TOTAL] = MOST_INSTANCES, MOST_TOTAL
-        self.words[kernels.IS_HASHED] = int(head.values > DENSE_VALUES)
+        self.words[kernels.IS_HASHED] = int(not _has_dense_counters(head))
         self._note()
 
     def _note(self) -> None:
@@ -72,7 +77,7 @@ class ThreadMemory:
     """The counters, registers and stack of one thread."""
 
     def __init__(self, plan: RowWisePlan, scratch: int) -> None:
-        values = max((head.values for head in plan.heads if head.values <= DENSE_VALUES), default=0)
+        values = max((head.values for head in plan.heads if _has_dense_counters(head)), default=0)
         self._counters = Growing(np.int32, values + 1)
         self._wide_counters = Growing(np.int64, values + 1)
         self._touched = Growing(np.int32, max(values, HASH_SLOTS) + 2)

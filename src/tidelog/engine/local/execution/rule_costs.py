@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.local.encoding.words import Words
+from tidelog.engine.local.machine_code.declare import seconds_loading
 from tidelog.maintain.profile import Cost
 from tidelog.plan.variant import Variant
 from tidelog.rules.ir import Rule
@@ -55,12 +56,12 @@ class RuleCosts:
 
     @contextmanager
     def measured(self, rule: Rule) -> Iterator[None]:
-        """Measures a block: its time and its emitted instances are the rule's."""
-        started, before = perf_counter(), self.emitted
+        """Measures a block: its time, but for that of loading kernels, and its emitted instances are the rule's."""
+        started, before = perf_counter() - seconds_loading(), self.emitted
         try:
             yield
         finally:
-            _add(self._measured, rule.id, Cost(self.emitted - before, perf_counter() - started))
+            _add(self._measured, rule.id, Cost(self.emitted - before, perf_counter() - seconds_loading() - started))
 
     def busiest(self, rules: Sequence[Rule], plans: Sequence[Variant], tally: Words) -> Rule | None:
         """Returns the rule with the most instances in the epoch under way; None if there are none."""
@@ -91,8 +92,11 @@ class RuleCosts:
             self._plans = plans
             self._tally, self._last_tally, self._seconds = np.zeros_like(tally), tally.copy(), np.zeros(len(tally))
         self._last = None
-        self._last_rate = seconds / max(int(tally.sum()), 1)
+        instances = int(tally.sum())
+        self._last_rate = seconds / max(instances, 1)
         self._last_tally[:] = tally
+        if not instances:
+            return
         self._tally += tally
         self._seconds += self._last_rate * tally
         tally[:] = 0

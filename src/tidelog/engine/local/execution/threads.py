@@ -23,6 +23,7 @@ from tidelog.engine.local.kernels import parallel_wave as kernels
 from tidelog.engine.local.storage.catalog import Catalog
 
 NO_INPUTS: Words = np.empty((0, 1), dtype=np.int64)
+NO_READS: Words = np.empty((0, k.READ_FIELDS), dtype=np.int64)
 MOST_THREADS = 16
 # Waking the other threads costs some 0.1 ms; one thread processes about this many rows in that time.
 SHARE_FROM = 8192
@@ -111,6 +112,7 @@ class ThreadBuffers:
         self.addresses: Words = np.array(
             [_addresses(batch, tables, self._staged) for batch in self.memory], dtype=np.int64
         )
+        self.first_addresses: Words = self.addresses[0]
 
 
 def _addresses(buffers: Iterable[Words], tables: Iterable[int], staged: Words) -> list[int]:
@@ -193,10 +195,10 @@ class Executor:
         self._counts[:] = 0
         self._sharing = False
 
-    def drive(self, control: Words, table: Words) -> int:
+    def drive(self, control: Words, table: Words, reads: Words = NO_READS) -> int:
         """Runs waves as `kernels.waves.drive` does; all threads share a large wave of a Bootstrap."""
         while True:
-            status = self._share(control, table) if self._sharing else self._drive(control, table)
+            status = self._share(control, table) if self._sharing else self._drive(control, table, reads)
             if status == k.SHARE:
                 self._begin(control)
             elif status == k.SHARE_ARRANGING:
@@ -208,7 +210,7 @@ class Executor:
             else:
                 return status
 
-    def _drive(self, control: Words, table: Words) -> int:
+    def _drive(self, control: Words, table: Words, reads: Words) -> int:
         own = self._single
         status: int = waves.drive(
             control,
@@ -216,9 +218,10 @@ class Executor:
             self._catalog.A,
             table,
             self._inside,
+            reads,
             own.registers,
             own.iterators,
-            own.addresses[0],
+            own.first_addresses,
             self._counts,
             self.tally,
             self._cursors,

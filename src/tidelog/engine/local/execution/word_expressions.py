@@ -102,20 +102,42 @@ class ExpressionCompiler:
         return self._tail(_OPERATORS[op], self._temporary(), left, right, *_width(expression.type))
 
 
-class FilterCompiler(ExpressionCompiler):
-    """Compiles conditions alone; the first of their registers can be chosen. `tail` has the instructions."""
+class WordCompiler(ExpressionCompiler):
+    """Compiles conditions and assignments; the first of their registers can be chosen. `tail` has the instructions.
+
+    `variables` are the registers that have to be filled before, `made` those that assignments fill.
+    """
 
     def __init__(self, word: Callable[[Any, Type], int], first: int) -> None:
         super().__init__(word)
         self.registers = {("before", register): register for register in range(first)}
         self.variables: dict[str, int] = {}
+        self.made: dict[str, int] = {}
         self.tail: list[Instruction] = []
 
     def add(self, condition: typed.Expression) -> None:
         """Compiles a plain condition."""
-        for name in sorted(typed.variables(condition)):
-            self.variables[name] = self._register(name)
+        self._read(condition)
         self._filter(condition)
+
+    def assign(self, name: str, expression: typed.Expression) -> None:
+        """Compiles an assignment of a plain expression to a variable."""
+        self._read(expression)
+        # A register of its own: the value may be a constant, or the word of another variable.
+        value = self._value(expression)
+        self.made[name] = self._tail(k.T_MOVE, self._register(name), value, 0, 64, 1)
+
+    def compare(self, name: str, expression: typed.Expression) -> None:
+        """Compiles the condition that a variable has the value of a plain expression."""
+        self._read(expression)
+        if name not in self.made:
+            self.variables[name] = self._register(name)
+        value = self._value(expression)
+        self._tail(k.T_FILTER, 0, self._tail(k.T_EQ, self._temporary(), self.registers[name], value))
+
+    def _read(self, expression: typed.Expression) -> None:
+        for name in sorted(typed.variables(expression) - self.made.keys()):
+            self.variables[name] = self._register(name)
 
     def _add(self, instruction: Instruction) -> None:
         self.tail.append(instruction)

@@ -34,7 +34,15 @@ from tidelog.engine.local.kernels.memory import (
     store32,
     store64,
 )
-from tidelog.engine.local.kernels.row_counts import count_of, set_count, set_numbers, set_total, total_of
+from tidelog.engine.local.kernels.row_counts import (
+    count_of,
+    rank_of,
+    set_count,
+    set_numbers,
+    set_total,
+    total_of,
+    with_rank,
+)
 
 
 @kernel
@@ -47,12 +55,6 @@ def add_pending(S, relation, line):
 def with_stamp(meta, stamp):
     """Returns the meta word with another stamp."""
     return (stamp << k.STAMP_SHIFT) | (meta & 0xFFFFFFFF)
-
-
-@kernel
-def with_rank(meta, rank):
-    """Returns the meta word with another rank."""
-    return (meta & ~(k.RANK_MASK << k.RANK_SHIFT)) | (rank << k.RANK_SHIFT)
 
 
 @kernel
@@ -84,7 +86,7 @@ def retract_instances(S, relation, buffer, count):
         touch(S, relation, line, row, columns)
         times = times_of(head, columns)
         set_total(row, columns, wide, total_of(row, columns, wide) - times)
-        rank = (load64(row, columns + k.META) >> k.RANK_SHIFT) & k.RANK_MASK
+        rank = rank_of(load64(row, columns + k.META), wide)
         if level_of(head, columns) < rank:
             remaining = count_of(row, columns, wide) - times
             set_count(row, columns, wide, remaining)
@@ -95,9 +97,10 @@ def retract_instances(S, relation, buffer, count):
 
 @kernel
 def insert_instances(S, relation, buffer, count, wave, logging):
-    """Inserts `count` instances."""
+    """Inserts `count` instances; returns how many it did before the relation could no longer be slim."""
     columns = S[relation, k.COLUMNS]
     wide = S[relation, k.WIDE]
+    most = k.LARGEST_SLIM if wide == k.IS_SLIM else k.WIDEN
     stride = S[relation, k.WIDTH] * 8
     rows = S[relation, k.ROWS]
     slots = S[relation, k.SLOTS]
@@ -118,24 +121,30 @@ def insert_instances(S, relation, buffer, count, wave, logging):
                 break
             at = slot_after(at, size)
         if line < 0:
+            if times > most:
+                return i
             line = add_row(S, relation, head, hashed, at)
             row = rows + line * stride
+            meta = (k.PENDING << k.STAMP_SHIFT) | k.TOUCHED_BIT
+            store64(row, columns + k.META, with_rank(meta, level + 1, wide))
             set_numbers(row, columns, wide, times, times)
-            store64(row, columns + k.META, (k.PENDING << k.STAMP_SHIFT) | ((level + 1) << k.RANK_SHIFT) | k.TOUCHED_BIT)
             if logging != 0:
                 log_created(S, relation, line)
             add_pending(S, relation, line)
             continue
         row = rows + line * stride
+        total = total_of(row, columns, wide) + times
+        if total > most:
+            return i
         if logging != 0:
             touch(S, relation, line, row, columns)
-        set_total(row, columns, wide, total_of(row, columns, wide) + times)
+        set_total(row, columns, wide, total)
         meta = load64(row, columns + k.META)
         stamp = meta >> k.STAMP_SHIFT
-        rank = (meta >> k.RANK_SHIFT) & k.RANK_MASK
+        rank = rank_of(meta, wide)
         if stamp == k.PENDING:
             if level + 1 < rank:
-                store64(row, columns + k.META, with_rank(meta, level + 1))
+                store64(row, columns + k.META, with_rank(meta, level + 1, wide))
                 set_count(row, columns, wide, times)
             elif level + 1 == rank:
                 set_count(row, columns, wide, count_of(row, columns, wide) + times)
@@ -144,10 +153,10 @@ def insert_instances(S, relation, buffer, count, wave, logging):
                 set_count(row, columns, wide, count_of(row, columns, wide) + times)
         elif wave > 0:
             # A dead row that is found again returns with the next wave. (In wave 0 its total is enough.)
-            store64(row, columns + k.META, with_rank(with_stamp(meta, k.PENDING), level + 1))
+            store64(row, columns + k.META, with_rank(with_stamp(meta, k.PENDING), level + 1, wide))
             set_count(row, columns, wide, times)
             add_pending(S, relation, line)
-    return 0
+    return count
 
 
 @kernel
@@ -159,8 +168,8 @@ def reserve_lines(S, relation, reserve, slot):
     wide = S[relation, k.WIDE]
     for line in range(first, first + k.RESERVED_AT_A_TIME):
         row = S[relation, k.ROWS] + line * width * 8
-        set_numbers(row, columns, wide, 0, 0)
         store64(row, columns + k.META, k.FREED << k.STAMP_SHIFT)
+        set_numbers(row, columns, wide, 0, 0)
     reserve[slot, k.RESERVED_FROM] = first
     reserve[slot, k.RESERVED_TO] = first + k.RESERVED_AT_A_TIME
 
@@ -194,7 +203,7 @@ def find_or_claim(slots, size, rows, stride, columns, head, hashed, line):
 @kernel
 def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
     """Inserts instances on one of several threads of a Bootstrap: only this thread has these heads; no row is dead or
-    logged.
+    logged. The relation is not slim.
 
     `fresh` is scratch for as many lines as there are instances.
     """
@@ -218,20 +227,21 @@ def bootstrap_instances(S, relation, slot, buffer, count, reserve, fresh):
             line = -1 - line
             reserve[slot, k.RESERVED_FROM] = line + 1
             row = rows + line * stride
+            meta = (k.PENDING << k.STAMP_SHIFT) | k.TOUCHED_BIT
+            store64(row, columns + k.META, with_rank(meta, level + 1, wide))
             set_numbers(row, columns, wide, times, times)
-            store64(row, columns + k.META, (k.PENDING << k.STAMP_SHIFT) | ((level + 1) << k.RANK_SHIFT) | k.TOUCHED_BIT)
             fresh[fresh_count] = line
             fresh_count += 1
             continue
         row = rows + line * stride
         set_total(row, columns, wide, total_of(row, columns, wide) + times)
         meta = load64(row, columns + k.META)
-        rank = (meta >> k.RANK_SHIFT) & k.RANK_MASK
+        rank = rank_of(meta, wide)
         if meta >> k.STAMP_SHIFT != k.PENDING:
             if level < rank:
                 set_count(row, columns, wide, count_of(row, columns, wide) + times)
         elif level + 1 < rank:
-            store64(row, columns + k.META, with_rank(meta, level + 1))
+            store64(row, columns + k.META, with_rank(meta, level + 1, wide))
             set_count(row, columns, wide, times)
         elif level + 1 == rank:
             set_count(row, columns, wide, count_of(row, columns, wide) + times)
@@ -278,8 +288,8 @@ def insert_facts(S, relation, facts, count, logging):
         if line < 0:
             line = -1 - line
             row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
-            set_numbers(row, columns, wide, 1, 1)
             store64(row, columns + k.META, (k.PENDING << k.STAMP_SHIFT) | k.TOUCHED_BIT | k.INPUT_BIT)
+            set_numbers(row, columns, wide, 1, 1)
             if logging != 0:
                 log_created(S, relation, line)
             add_pending(S, relation, line)
@@ -290,10 +300,10 @@ def insert_facts(S, relation, facts, count, logging):
         set_total(row, columns, wide, total_of(row, columns, wide) + 1)
         meta = load64(row, columns + k.META) | k.INPUT_BIT
         if meta >> k.STAMP_SHIFT == 0:
+            store64(row, columns + k.META, meta)
             set_count(row, columns, wide, count_of(row, columns, wide) + 1)
         else:
+            store64(row, columns + k.META, with_rank(with_stamp(meta, k.PENDING), 0, wide))
             set_count(row, columns, wide, 1)
-            meta = with_rank(with_stamp(meta, k.PENDING), 0)
             add_pending(S, relation, line)
-        store64(row, columns + k.META, meta)
     return 0

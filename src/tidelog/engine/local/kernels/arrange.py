@@ -150,6 +150,7 @@ def arrange_lines(S, A, arrangement, lines, count, hashes):
             hashed = hash_key(A, arrangement, rows + load32(lines, done + i) * stride)
             store64(hashes, i, hashed)
             prefetch(table, hashed & mask)
+            prefetch(marks, load32(lines, done + i) // 4)
         for i in range(piece):
             slot = load64(table, load64(hashes, i) & mask)
             if slot != 0:
@@ -349,12 +350,13 @@ def fetch_buckets(S, A, arrangement, lines, count):
 
 
 @kernel
-def arrange_all(S, A, arrangement, first, found):
+def arrange_all(S, A, arrangement, first, limit, found):
     """Builds an arrangement from all rows in two passes, each bucket exactly as long as needed.
 
-    The first pass, from line `first` on, counts the rows of each key. It returns the line where the entries or the
-    table must grow (continue there), or USED when all is done. Between the passes `found`, scratch of 32 bits per line,
-    has the entry of each line, from 1; before that, for a piece of lines, their hashes.
+    The first pass, from line `first` up to `limit`, counts the rows of each key. It returns the line where the entries
+    or the table must grow, or `limit` (continue there); the call with USED as its limit does the second one, too.
+    Between the passes `found`, scratch of 32 bits per line, has the entry of each line, from 1; before that, for a
+    piece of lines, their hashes.
     """
     relation = A[arrangement, k.RELATION]
     used = S[relation, k.USED]
@@ -366,8 +368,8 @@ def arrange_all(S, A, arrangement, first, found):
     table = A[arrangement, k.TABLE]
     mask = A[arrangement, k.TABLE_MASK]
     marks = A[arrangement, k.MARKS]
-    while first < used:
-        end = min(first + k.PIECE, used)
+    while first < limit:
+        end = min(first + k.PIECE, limit)
         for line in range(first, end):
             hashed = hash_key(A, arrangement, rows + line * stride)
             store32(found, line, hashed)
@@ -391,6 +393,8 @@ def arrange_all(S, A, arrangement, first, found):
             address = entries + entry * width * 8
             store32(address, k.ENTRY_ROOM, load32(address, k.ENTRY_ROOM) + 1)
         first = end
+    if limit < used:
+        return limit
     start = k.POOL_LISTS
     for entry in range(A[arrangement, k.ENTRY_COUNT]):
         address = entries + entry * width * 8

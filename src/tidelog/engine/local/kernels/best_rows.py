@@ -17,7 +17,7 @@ from tidelog.engine.local.kernels.apply_instances import insert_instances, retra
 from tidelog.engine.local.kernels.arrange import find_entry, find_entry_hashed, hash_key
 from tidelog.engine.local.kernels.index import find_hashed, hash_row, home_slot
 from tidelog.engine.local.kernels.memory import entry_point, kernel, load32, load64, prefetch, store64
-from tidelog.engine.local.kernels.row_counts import total_of
+from tidelog.engine.local.kernels.row_counts import rank_of, total_of
 
 # A group: relations of members and of best rows, the number of keys, the column of the value, and the word whose bits
 # make the order of the values that of words, the best first. Then arrangements: of the best rows by key, of members by
@@ -29,12 +29,6 @@ OFFER_WORD, OFFER_LINE, OFFER_WIDTH = 0, 1, 2
 SAMPLE = 1024
 WORST = 0x7FFFFFFFFFFFFFFF
 UNKNOWN = -0x8000000000000000  # the label of a value that has none yet
-
-
-@kernel
-def rank_at(row, columns):
-    """Returns the rank of the row at an address."""
-    return (load64(row, columns + k.META) >> k.RANK_SHIFT) & k.RANK_MASK
 
 
 @kernel
@@ -53,7 +47,9 @@ def write_head(S, group, row, head):
         store64(head, i, load64(row, i))
     store64(head, keys, load64(row, group[VALUE]))
     hashed = hash_row(head, keys + 1)
-    store64(head, keys + 1 + k.INSTANCE_LEVEL, rank_at(row, S[group[MEMBERS], k.COLUMNS]))
+    members = group[MEMBERS]
+    rank = rank_of(load64(row, S[members, k.COLUMNS] + k.META), S[members, k.WIDE])
+    store64(head, keys + 1 + k.INSTANCE_LEVEL, rank)
     store64(head, keys + 1 + k.INSTANCE_HASH, hashed)
     return hashed
 
@@ -64,7 +60,8 @@ def apply_heads(control, S, relation, buffer, count):
     S[relation, k.COUNT_ROOM] -= count
     if control[k.PHASE] == k.RETRACT:
         return retract_instances(S, relation, buffer, count)
-    return insert_instances(S, relation, buffer, count, control[k.WAVE], control[k.LOGGING])
+    insert_instances(S, relation, buffer, count, control[k.WAVE], control[k.LOGGING])
+    return 0
 
 
 @entry_point("int64(int64[::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64)")

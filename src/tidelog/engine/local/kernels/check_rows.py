@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.memory import entry_point, kernel
+from tidelog.engine.local.kernels.index import same_words, slot_after
+from tidelog.engine.local.kernels.memory import entry_point, kernel, load64
 
 # A line of `allowed`: what the words of a column may be.
 RANGE, ID = 0, 1  # a number from ALLOWED_FIRST to ALLOWED_LAST; an id
@@ -65,4 +66,25 @@ def check_words(rows, allowed, present, found):
         if column >= 0:
             found[1] = column
             return line
+    return -1
+
+
+@entry_point("int64(int64[:,::1], int64)")
+def find_repeated(S, relation):
+    """Returns the line of a row that is there twice, or -1. Equal rows have one home in the index, so they lie in one
+    run of its slots."""
+    slots, size = S[relation, k.SLOTS], S[relation, k.SLOT_COUNT]
+    rows, stride, columns = S[relation, k.ROWS], S[relation, k.WIDTH] * 8, S[relation, k.COLUMNS]
+    for at in range(size):
+        slot = load64(slots, at)
+        other = slot_after(at, size)
+        while slot != 0:
+            behind = load64(slots, other)
+            if behind == 0:
+                break
+            if behind >> k.HASH_SHIFT == slot >> k.HASH_SHIFT:
+                line = (behind & k.LOW_MASK) - 1
+                if same_words(rows + ((slot & k.LOW_MASK) - 1) * stride, rows + line * stride, columns):
+                    return line
+            other = slot_after(other, size)
     return -1

@@ -28,6 +28,7 @@ from tidelog.engine.local.kernels.memory import (
     prefetch_read,
     store64,
 )
+from tidelog.engine.local.kernels.row_counts import rank_of
 
 # A row's keys are prefetched so many rows before its turn, and the row itself twice as many before it.
 FETCH_AHEAD = 16
@@ -95,14 +96,14 @@ def stamp_bound(check, phase, wave):
 
 
 @inlined
-def level_with(row, columns, level, inside, check, phase, bound):
+def level_with(row, columns, wide, level, inside, check, phase, bound):
     """Returns the level of an instance with one more row, or -1 if the overlay hides the row."""
     if check == k.CHECK_NONE and inside == 0:
         return level
     meta = load64(row, columns + k.META)
     if check != k.CHECK_NONE and is_hidden(meta >> k.STAMP_SHIFT, phase, bound):
         return -1
-    return max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK) if inside != 0 else level
+    return max(level, rank_of(meta, wide)) if inside != 0 else level
 
 
 @kernel
@@ -361,7 +362,7 @@ def head_sources(code, block):
 
 @inlined
 def emit_bucket(
-    code, emit, head, registers, pool, cursor, end, rows, width, columns, inside, level, threads, buffers, counts,
+    code, emit, head, registers, pool, cursor, end, rows, width, columns, wide, inside, level, threads, buffers, counts,
     tally, check, phase, bound, combine, far,
 ):  # fmt: skip
     """Emits an instance for each row of a bucket, as far as the buffers allow; returns the cursor, and True if one is
@@ -399,7 +400,7 @@ def emit_bucket(
         while cursor < stop:
             row = rows + load32(pool, cursor) * width * 8
             cursor += 1
-            found_level = level_with(row, columns, level, inside, check, phase, bound)
+            found_level = level_with(row, columns, wide, level, inside, check, phase, bound)
             if found_level < 0:
                 hidden += 1
                 continue
@@ -485,6 +486,7 @@ def emit_buckets(
     """
     relation, inside = load64(code, block + k.ROW_RELATION), load64(code, block + k.INSIDE)
     rows, width, columns = S[relation, k.ROWS], S[relation, k.WIDTH], S[relation, k.COLUMNS]
+    wide = S[relation, k.WIDE]
     bind_count, bind_at = load64(code, block + k.BIND_N), load64(code, block + k.BIND_AT)
     child = load64(code, block + k.CHILD)
     ending = load64(code, k.CODE_BLOCKS + child)
@@ -494,6 +496,7 @@ def emit_buckets(
     entry_width = (k.ENTRY_EXTRA + key_count) * 8
     last = load64(code, ending + k.ROW_RELATION)
     last_rows, last_width, last_columns = S[last, k.ROWS], S[last, k.WIDTH], S[last, k.COLUMNS]
+    last_wide = S[last, k.WIDE]
     last_inside, last_check = load64(code, ending + k.INSIDE), load64(code, ending + k.CHECK)
     if S[last, k.CHANGED] == 0:
         last_check = k.CHECK_NONE
@@ -525,7 +528,7 @@ def emit_buckets(
             leads,
         )
         cursor += 1
-        found_level = level_with(row, columns, level, inside, check, phase, bound)
+        found_level = level_with(row, columns, wide, level, inside, check, phase, bound)
         if found_level < 0:
             continue
         for i in range(bind_count):
@@ -538,8 +541,8 @@ def emit_buckets(
         stop = at + load32(address, k.ENTRY_LENGTH)
         looked_at += stop - at + 1
         at, full = emit_bucket(
-            code, emit, head, registers, pool, at, stop, last_rows, last_width, last_columns, last_inside, found_level,
-            threads, buffers, counts, tally, last_check, phase, last_bound, combine, far,
+            code, emit, head, registers, pool, at, stop, last_rows, last_width, last_columns, last_wide, last_inside,
+            found_level, threads, buffers, counts, tally, last_check, phase, last_bound, combine, far,
         )  # fmt: skip
         if full or looked_at > k.PAUSE_ROWS:
             iterators[node, k.ITER_LEVEL] = found_level

@@ -47,10 +47,10 @@ def move_slots(S, relation, first, end, late, late_count):
     return index.move_slots(S, relation, first, end, late.ctypes.data, late.size, late_count.ctypes.data)
 
 
-@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int32[::1])")
-def build_arrangement(S, A, arrangement, first, found):
+@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int64, int32[::1])")
+def build_arrangement(S, A, arrangement, first, limit, found):
     """Calls `arrange.arrange_all`."""
-    return arrange.arrange_all(S, A, arrangement, first, found.ctypes.data)
+    return arrange.arrange_all(S, A, arrangement, first, limit, found.ctypes.data)
 
 
 @entry_point("int64(int64[:,::1], int64, int64[::1])")
@@ -82,7 +82,8 @@ def insert_facts(S, relation, facts, logging):
 def exchange_facts(control, S, A, inside, relation, deleted, inserted, hashes):
     """Exchanges facts of a relation that no rule of its stratum derives or reads, as `drive` does it in two phases.
 
-    Returns DONE, BROKEN, or GROW_ARRANGEMENT: then the next call, without facts, continues.
+    Finds the changes, for which there must be room. Returns DONE, BROKEN, or GROW_ARRANGEMENT: then the next call,
+    without facts, continues.
     """
     if deleted.shape[0] > 0:
         if apply_instances.retract_facts(S, relation, deleted.ctypes.data, deleted.shape[0]) < 0:
@@ -93,7 +94,7 @@ def exchange_facts(control, S, A, inside, relation, deleted, inserted, hashes):
     if waves.end_insert(control, S, A, inside, 0, hashes) < 0:
         return k.GROW_ARRANGEMENT
     S[relation, k.BATCH_COUNT] = 0
-    return k.DONE
+    return waves.finish_update(control, S, inside)
 
 
 @entry_point(

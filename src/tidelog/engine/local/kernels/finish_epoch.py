@@ -10,6 +10,7 @@ from __future__ import annotations
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.apply_instances import with_stamp
 from tidelog.engine.local.kernels.arrange import arrange_row, fetch_buckets, unarrange_row
+from tidelog.engine.local.kernels.find_changes import find_changes
 from tidelog.engine.local.kernels.index import (
     fetch_line,
     fetch_logged,
@@ -28,6 +29,7 @@ from tidelog.engine.local.kernels.memory import (
     claim,
     entry_point,
     inlined,
+    kernel,
     load32,
     load64,
     prefetch,
@@ -35,7 +37,7 @@ from tidelog.engine.local.kernels.memory import (
     store32,
     store64,
 )
-from tidelog.engine.local.kernels.row_counts import count_of, set_numbers, set_total, total_of
+from tidelog.engine.local.kernels.row_counts import meta_from_log, set_numbers, set_total, total_of
 
 # How many rows behind the last one found a row is looked for: if few of the last ones were there, and if many were.
 FEW_TRIES, MANY_TRIES = 1, 8
@@ -48,37 +50,10 @@ def is_row(there, row, columns):
     return same_words(there, row, columns) and load64(there, columns + k.META) >> k.STAMP_SHIFT != k.FREED
 
 
-@entry_point("int64(int64[:,::1], int64, int32[::1], int32[::1])")
-def finish_stratum(S, relation, inserted, deleted):
-    """Writes the lines of inserted and deleted rows, from the log, and stamps them 1 and -1; returns -1 if the state is
-    broken."""
-    columns = S[relation, k.COLUMNS]
-    wide = S[relation, k.WIDE]
-    inserted_count = 0
-    deleted_count = 0
-    for place in range(S[relation, k.LOG_COUNT]):
-        fetch_logged(S, relation, place + k.ROWS_FETCHED_AHEAD)
-        entry = S[relation, k.LOG] + place * k.LOG_WIDTH * 8
-        line = load64(entry, k.LOGGED_LINE)
-        row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
-        meta = load64(row, columns + k.META)
-        stamp = meta >> k.STAMP_SHIFT
-        present = stamp >= 0
-        if (total_of(row, columns, wide) > 0) != present or (present and count_of(row, columns, wide) < 1):
-            return -1
-        if load64(entry, k.LOGGED_TOTAL) < 0:
-            inserted[inserted_count] = line
-            inserted_count += 1
-            store64(row, columns + k.META, with_stamp(meta, 1))
-        elif stamp < 0:
-            deleted[deleted_count] = line
-            deleted_count += 1
-            store64(row, columns + k.META, with_stamp(meta, -1))
-        else:
-            store64(row, columns + k.META, with_stamp(meta, 0))
-    S[relation, k.INSERTED_COUNT] = inserted_count
-    S[relation, k.DELETED_COUNT] = deleted_count
-    return 0
+@entry_point("int64(int64[:,::1], int64)")
+def finish_stratum(S, relation):
+    """Calls `find_changes`."""
+    return find_changes(S, relation)
 
 
 @entry_point("int64(int64[:,::1], int64, int64, uint8[::1], int64[::1])")
@@ -169,8 +144,8 @@ def add_deleted(S, A, old, new, kept):
         if dead < 0:
             dead = -1 - dead
             there = S[new, k.ROWS] + dead * stride
-            set_numbers(there, columns, wide, 0, 0)
             store64(there, columns + k.META, -1 << k.STAMP_SHIFT)
+            set_numbers(there, columns, wide, 0, 0)
         store32(S[new, k.DELETED], deleted_count, dead)
         deleted_count += 1
         arrangement = S[new, k.FIRST_ARRANGEMENT]
@@ -245,8 +220,8 @@ def fill_facts(S, relation, facts, first, end, stamp, hashes):
             row = S[relation, k.ROWS] + (first + i) * stride
             for column in range(columns):
                 store64(row, column, facts[first + i, column])
-            set_numbers(row, columns, wide, 1, 1)
             store64(row, columns + k.META, (stamp << k.STAMP_SHIFT) | k.INPUT_BIT)
+            set_numbers(row, columns, wide, 1, 1)
             hashes[i] = hash_row(row, columns)
             prefetch(slots, home_slot(hashes[i], size))
         for i in range(piece):
@@ -296,30 +271,38 @@ def index_facts(lines, slots, first, end, stamp, hashes):
     return repeated
 
 
-@entry_point("int64(int64[:,::1], int64[:,::1], int64)")
-def commit(S, A, relation):
-    """Makes the overlay the state: removes deleted rows, clears stamps and marks. Readers see it in PRESENT."""
-    columns = S[relation, k.COLUMNS]
-    stride = S[relation, k.WIDTH] * 8
+@kernel
+def write_present(S, relation):
+    """Writes to PRESENT what the last commit has: the rows that the overlay inserts, and not those that it deletes."""
     present = S[relation, k.PRESENT]
     if present != 0:
         for place in range(S[relation, k.INSERTED_COUNT]):
             store8(present + load32(S[relation, k.INSERTED], place), 1)
         for place in range(S[relation, k.DELETED_COUNT]):
             store8(present + load32(S[relation, k.DELETED], place), 0)
-    for place in range(S[relation, k.LOG_COUNT]):
-        fetch_logged(S, relation, place + k.ROWS_FETCHED_AHEAD)
+
+
+@kernel
+def clear_logged(S, relation, first, end):
+    """Clears the stamps and marks of some rows in the log."""
+    columns = S[relation, k.COLUMNS]
+    stride = S[relation, k.WIDTH] * 8
+    for place in range(first, end):
+        if place + k.ROWS_FETCHED_AHEAD < end:
+            line = load64(S[relation, k.LOG], (place + k.ROWS_FETCHED_AHEAD) * k.LOG_WIDTH)
+            prefetch(S[relation, k.ROWS], line * S[relation, k.WIDTH] + columns)
         line = load64(S[relation, k.LOG], place * k.LOG_WIDTH)
         row = S[relation, k.ROWS] + line * stride
         meta = load64(row, columns + k.META) & ~k.TOUCHED_BIT
         store64(row, columns + k.META, with_stamp(meta, 0))
-    for place in range(S[relation, k.INSERTED_COUNT]):
-        fetch_line(S, relation, S[relation, k.INSERTED], place + k.ROWS_FETCHED_AHEAD, S[relation, k.INSERTED_COUNT])
-        row = S[relation, k.ROWS] + load32(S[relation, k.INSERTED], place) * stride
-        store64(row, columns + k.META, with_stamp(load64(row, columns + k.META), 0))
-    done = 0
-    while done < S[relation, k.DELETED_COUNT]:
-        piece = min(S[relation, k.DELETED_COUNT] - done, k.PIECE)
+
+
+@kernel
+def remove_rows(S, A, relation, first, end):
+    """Takes some rows in DELETED out of the arrangements and the index, and frees their lines."""
+    done = first
+    while done < end:
+        piece = min(end - done, k.PIECE)
         lines = S[relation, k.DELETED] + done * 4
         fetch_slots(S, relation, lines, piece)
         arrangement = S[relation, k.FIRST_ARRANGEMENT]
@@ -331,10 +314,56 @@ def commit(S, A, relation):
         for i in range(piece):
             remove_row(S, relation, load32(lines, i))
         done += piece
+
+
+@kernel
+def forget_overlay(S, relation):
+    """Empties the lists of the overlay."""
     S[relation, k.LOG_COUNT] = 0
     S[relation, k.INSERTED_COUNT] = 0
     S[relation, k.DELETED_COUNT] = 0
     S[relation, k.PENDING_COUNT] = 0
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64)")
+def commit(S, A, relation):
+    """Makes the overlay the state: removes deleted rows, clears stamps and marks. Readers see it in PRESENT."""
+    columns = S[relation, k.COLUMNS]
+    stride = S[relation, k.WIDTH] * 8
+    write_present(S, relation)
+    clear_logged(S, relation, 0, S[relation, k.LOG_COUNT])
+    # A Bootstrap has no log; the rows that an Update inserted are in it.
+    for place in range(S[relation, k.INSERTED_COUNT] if S[relation, k.LOG_COUNT] == 0 else 0):
+        fetch_line(S, relation, S[relation, k.INSERTED], place + k.ROWS_FETCHED_AHEAD, S[relation, k.INSERTED_COUNT])
+        row = S[relation, k.ROWS] + load32(S[relation, k.INSERTED], place) * stride
+        store64(row, columns + k.META, with_stamp(load64(row, columns + k.META), 0))
+    remove_rows(S, A, relation, 0, S[relation, k.DELETED_COUNT])
+    forget_overlay(S, relation)
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64)")
+def show(S, relation):
+    """Makes the overlay of an Update the state for readers, who look past its deleted rows. `clear_stamps` and
+    `remove_deleted` do the rest later; the log and DELETED stay in place for them."""
+    write_present(S, relation)
+    S[relation, k.LIVE] -= S[relation, k.DELETED_COUNT]
+    forget_overlay(S, relation)
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64, int64)")
+def clear_stamps(S, relation, first, end):
+    """Clears the stamps and marks of some rows in the log of an Update, after `show`."""
+    clear_logged(S, relation, first, end)
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int64)")
+def remove_deleted(S, A, relation, first, end):
+    """Removes some of the rows in DELETED, after `show`, which has subtracted them from LIVE."""
+    S[relation, k.LIVE] += end - first
+    remove_rows(S, A, relation, first, end)
     return 0
 
 
@@ -355,12 +384,9 @@ def roll_back(S, A, relation):
             remove_row(S, relation, line)
         else:
             row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
+            store64(row, columns + k.META, meta_from_log(load64(entry, k.LOGGED_META), wide))
             set_numbers(row, columns, wide, load64(entry, k.LOGGED_TOTAL), load64(entry, k.LOGGED_COUNT))
-            store64(row, columns + k.META, load64(entry, k.LOGGED_META))
-    S[relation, k.LOG_COUNT] = 0
-    S[relation, k.INSERTED_COUNT] = 0
-    S[relation, k.DELETED_COUNT] = 0
-    S[relation, k.PENDING_COUNT] = 0
+    forget_overlay(S, relation)
     return 0
 
 

@@ -20,7 +20,7 @@ from tidelog.engine.local.kernels.memory import (
     prefetch,
     store64,
 )
-from tidelog.engine.local.kernels.row_counts import count_of, set_numbers, total_of
+from tidelog.engine.local.kernels.row_counts import count_of, logged_meta, set_numbers, total_of
 
 
 @kernel
@@ -297,7 +297,7 @@ def touch(S, relation, line, row, columns):
         store64(entry, k.LOGGED_LINE, line)
         store64(entry, k.LOGGED_TOTAL, total_of(row, columns, wide))
         store64(entry, k.LOGGED_COUNT, count_of(row, columns, wide))
-        store64(entry, k.LOGGED_META, meta)
+        store64(entry, k.LOGGED_META, logged_meta(meta, wide))
         S[relation, k.LOG_COUNT] += 1
         store64(row, columns + k.META, meta | k.TOUCHED_BIT)
 

@@ -315,10 +315,12 @@ def enumerate_instances(
         rows = 0
         width = 0
         columns = 0
+        wide = 0
         if op != k.ITERATE_UNIT and op != k.ITERATE_INPUT and op != k.ITERATE_LEAP:
             rows = S[relation, k.ROWS]
             width = S[relation, k.WIDTH]
             columns = S[relation, k.COLUMNS]
+            wide = S[relation, k.WIDE]
         bind_count = load64(code, block + k.BIND_N)
         bind_at = load64(code, block + k.BIND_AT)
         equal_count = load64(code, block + k.EQUAL_N)
@@ -343,8 +345,8 @@ def enumerate_instances(
         looked_at -= cursor
         if is_ending(code, block):
             cursor, full = emit_bucket(
-                code, emit_at, head_sources(code, block), registers, source, cursor, end, rows, width, columns, inside,
-                level, threads, buffers, counts, tally, check, phase, bound, combine,
+                code, emit_at, head_sources(code, block), registers, source, cursor, end, rows, width, columns, wide,
+                inside, level, threads, buffers, counts, tally, check, phase, bound, combine,
                 is_far(S, relation),
             )  # fmt: skip
         elif leads_to_ending(code, block):
@@ -401,7 +403,7 @@ def enumerate_instances(
                         position + ROWS_AHEAD + 1, rows, width, True,
                     )  # fmt: skip
                 row = rows + line * width * 8
-                found_level = level_with(row, columns, level, inside, check, phase, bound)
+                found_level = level_with(row, columns, wide, level, inside, check, phase, bound)
                 if found_level < 0 or (bound_count > 0 and not passes_bounds(code, bound_at, bound_count, known, row)):
                     continue
                 for i in range(bind_count):

@@ -12,6 +12,10 @@ or, in a relation that is wide because a total might outgrow its 32 bits, k + 3 
 
     column 0 … column k-1 | meta | total | count
 
+or, in one that is slim because its ranks, counts and totals are small, k + 1, with all numbers in one word:
+
+    column 0 … column k-1 | stamp << 32 | rank << 22 | count << 12 | total << 2 | touched << 1 | input
+
 `stamp` is the overlay of the epoch in progress, 0 for a row that the epoch does not change:
 
     -(w + 1)  died in wave w of RETRACT            w + 1  entered in wave w of INSERT
@@ -35,19 +39,27 @@ DELETED, DELETED_COUNT, INSERTED, INSERTED_COUNT = 19, 20, 21, 22  # the changes
 CHANGED = 23  # 1: rows of this relation carry stamps
 TOP = 24  # the highest rank ever given
 FIRST_ARRANGEMENT = 25  # its line in A, or -1
-WIDE = 26  # 1: rows have a word each for total and count
+WIDE = 26  # IS_WIDE: rows have a word each for total and count; IS_SLIM: all numbers are in one word
 COUNT_ROOM = 27  # instances that may be applied before the largest total must be checked
 SCAN_ZONES = 28  # zones of all rows, while a stratum above is derived (`zones`), or 0
 PRESENT = 29  # a byte per line, 1: the last commit has a row there (`storage/versions`); 0 before the first commit
-STORE_FIELDS = 30
+CHANGE_ROOM = 30  # how many lines fit into INSERTED and into DELETED
+STORE_FIELDS = 31
 
 # The words of a row behind its columns; COUNT is a word of its own only in a wide relation.
 META, TOTAL, COUNT = 0, 1, 2
-ROW_EXTRA, WIDE_EXTRA = 2, 3
+ROW_EXTRA, WIDE_EXTRA, SLIM_EXTRA = 2, 3, 1
 COUNT_SHIFT = 32
+IS_WIDE, IS_SLIM = 1, 2
 
 INPUT_BIT, TOUCHED_BIT, RANK_SHIFT, STAMP_SHIFT = 1, 2, 2, 32
 RANK_MASK = (1 << 30) - 1
+# Where the numbers of a row of a slim relation are in its word; each has so many bits. An instance that is a fact may
+# come beside those of the largest total. From this rank on, or this wave, a relation is not slim.
+SLIM_TOTAL_SHIFT, SLIM_COUNT_SHIFT, SLIM_RANK_SHIFT = 2, 12, 22
+SLIM_MASK = (1 << 10) - 1
+LARGEST_SLIM = SLIM_MASK - 1
+FIRST_DEEP = 1000
 LOW_MASK = (1 << 32) - 1
 HASH_SHIFT = 32
 FREED = (1 << 31) - 1
@@ -157,15 +169,28 @@ SHARED, RESUME = 19, 20  # the wave was shared; a sharing thread's place in it
 STOPPED = 21  # 1: this thread stopped all
 LOOKED_AT = 22  # the rows and words that joins have read
 COMBINE = 23  # 1: an instance that is already in the buffer is counted there; n > 1: not in the next n - 1 buffers
-NEED_INSTANCES = 24  # how many instances the rows of NEED_AT stand for
-CONTROL_FIELDS = 25
+NEED_INSTANCES = 24  # how many instances the rows of NEED_AT stand for; WIDEN: the relation can no longer be slim
+STAGE = 25  # of a whole Update, or STAGE_PHASE: `drive` runs one phase
+# Of a whole Update: the instances that died, the waves so far, the most waves, and the highest rank allowed.
+KILLED, WAVES_BEFORE, MOST_WAVES, MOST_RANK = 26, 27, 28, 29
+APPLIED = 30  # instances of the present buffer that are applied already
+CONTROL_FIELDS = 31
+WIDEN = 1 << 62
 
 RETRACT, INSERT = 0, 1
 STATE_NEXT, STATE_ENUMERATE, STATE_APPLY, STATE_END, STATE_ARRANGE = 0, 1, 2, 3, 4
 
+STAGE_PHASE, STAGE_BEGIN, STAGE_RETRACT, STAGE_BETWEEN, STAGE_INSERT, STAGE_FINISH = 0, 1, 2, 3, 4, 5
+
+# A line of the relations that a stratum reads, and of its own: its number, how it is read, and the numbers of rows for
+# which the plans were made.
+READ, READ_HOW, READ_LEAST, READ_MOST, READ_FIELDS = 0, 1, 2, 3, 4
+READ_POSITIVE, READ_NEGATED, READ_OWN = 0, 1, 2
+
 # Results of `waves.drive`.
 DONE, FULL, GROW, GROW_ARRANGEMENT, PYTHON, YIELD = 0, 1, 2, 3, 4, 5
 DIVISION, BROKEN, ROUNDS, PAUSE, SHARE, SHARE_ARRANGING = 6, 7, 8, 9, 10, 11
+OLD_PLANS, GROW_CHANGES = 12, 13
 
 # A line of the iterators. FIRST and LAST: the rows of all threads, where they share them. LEAP_OPEN: 2 below a bound.
 ITER_STARTED, ITER_CURSOR, ITER_END, ITER_LEVEL, ITER_FIRST, ITER_LAST = 0, 1, 2, 3, 4, 5

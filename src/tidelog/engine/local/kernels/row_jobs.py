@@ -9,7 +9,17 @@ continues from there, head by head. So a wave costs what its new rows lead to, h
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.memory import atomic_add, borrowed, entry_point, load32, load64, store32
+from tidelog.engine.local.kernels.memory import (
+    HASH_START,
+    atomic_add,
+    borrowed,
+    entry_point,
+    hash_end,
+    hash_word,
+    load32,
+    load64,
+    store32,
+)
 from tidelog.engine.local.kernels.row_lists import (
     GROUP_PREFIX,
     GROUP_ROWS,
@@ -156,3 +166,26 @@ def note_column(rows, shape, column, noted, stamp, ids, found):
                     found += 1
         at += count
     return found
+
+
+@entry_point("int64(int32[::1], int64, int64, int64[:,::1], int64[::1], int64[::1])")
+def write_instances(jobs, count, width, head, words, out):
+    """Makes rule instances, in level 0, of `count` jobs with `width` ids each.
+
+    `head` has for each column the place of its id in a job and the domain, or -1 and a word.
+    """
+    jobs, head, words, out = borrowed(jobs), borrowed(head), borrowed(words), borrowed(out)
+    columns = head.shape[0]
+    at = 0
+    for job in range(count):
+        state = HASH_START
+        for column in range(columns):
+            place, word = head[column, 0], head[column, 1]
+            if place >= 0:
+                word = load64(words[word], jobs[job * width + place])
+            out[at + column] = word
+            state = hash_word(state, word)
+        out[at + columns + k.INSTANCE_LEVEL] = 0
+        out[at + columns + k.INSTANCE_HASH] = hash_end(state)
+        at += columns + k.INSTANCE_EXTRA
+    return 0

@@ -49,6 +49,11 @@ ADDED, POOL_FULL, TABLE_FULL = 0, 1, 2
 # the value of a row. The shape of a list: how many words, then for the key and each word a factor for each column.
 SHAPE_COLUMNS, SHAPE_PREFIX, SHAPE_DIGITS = 0, 1, 2
 
+# How lists are filled: which rows there are, then the key's digits, or NOTED and the address of 64-bit record numbers.
+FILL_ROWS, FILL_KEY = 0, 1
+FILL_OLD, FILL_NEW = 1, 2
+NOTED = -1
+
 AHEAD = 8
 
 
@@ -136,25 +141,62 @@ def number_keys(L, number, keys):
     return 0
 
 
-@entry_point("int64(int64[:,::1], int64, int64[::1], int64[:,::1], uint8[::1], int64[::1])")
-def fill_lists(L, number, records_of, values, is_new, lines):
-    """Fills empty lists with rows: the number of the record of each, its words, and whether it is new; old rows first.
+@inlined
+def number_at(numbers, at, row):
+    """Returns a number of a row: how many digits, then the address of the ids in a column, and a factor, for each."""
+    found = load32(load64(numbers, at + 1), row) * load64(numbers, at + 2)
+    for i in range(1, load64(numbers, at)):
+        found += load32(load64(numbers, at + 1 + 2 * i), row) * load64(numbers, at + 2 + 2 * i)
+    return found
 
-    The records have the length of each list as their room.
+
+@inlined
+def record_at(numbers, records, row):
+    """Returns the address of a row's record, whose number may be noted already."""
+    if load64(numbers, FILL_KEY) == NOTED:
+        return records + load64(load64(numbers, FILL_KEY + 1), row) * RECORD_BYTES
+    if load64(numbers, FILL_KEY) == 0:
+        return records
+    return records + number_at(numbers, FILL_KEY, row) * RECORD_BYTES
+
+
+@entry_point("int64(int64[:,::1], int64, int64[::1], int64, uint8[::1], int64[::1])")
+def fill_lists(L, number, numbers, count, is_new, lines):
+    """Fills empty lists with so many rows, in their order, old rows first; the pool has room for all.
+
+    `numbers` says which rows there are (FILL_OLD, FILL_NEW or both), how the key of a row is found, and how each of its
+    words is (`number_at`). `is_new` counts if there are both, `lines` if the lists have them.
     """
+    L, numbers, is_new, lines = borrowed(L), borrowed(numbers), borrowed(is_new), borrowed(lines)
+    how = numbers.ctypes.data
     records, stride = L[number, LIST_RECORDS], L[number, LIST_STRIDE]
     pool, beside = L[number, k.POOL], L[number, LIST_LINES]
+    for row in range(count):
+        record = record_at(how, records, row)
+        store32(record, RECORD_ROOM, load32(record, RECORD_ROOM) + stride)
+    place = k.POOL_LISTS
+    for i in range(L[number, LIST_COUNT]):
+        record = records + i * RECORD_BYTES
+        store32(record, RECORD_START, place)
+        place += load32(record, RECORD_ROOM)
+    L[number, k.POOL_USED] = place
+    words = FILL_KEY + 1 + (1 if numbers[FILL_KEY] == NOTED else 2 * numbers[FILL_KEY])
     for turn in range(2):
-        for i in range(records_of.size):
-            if is_new[i] != turn:
+        if numbers[FILL_ROWS] & (FILL_OLD << turn) == 0:
+            continue
+        for row in range(count):
+            if numbers[FILL_ROWS] == FILL_OLD | FILL_NEW and is_new[row] != turn:
                 continue
-            record = records + records_of[i] * RECORD_BYTES
+            record = record_at(how, records, row)
             length = load32(record, RECORD_LENGTH)
             at = load32(record, RECORD_START) + length
-            for column in range(stride):
-                store32(pool, at + column, values[i, column])
+            word = words
+            for i in range(stride):
+                digits = load64(how, word)
+                store32(pool, at + i, number_at(how, word, row) if digits > 0 else 0)
+                word += 1 + 2 * digits
             if beside != 0:
-                store32(beside, at, lines[i])
+                store32(beside, at, lines[row])
             if turn == 0:
                 store32(record, RECORD_OLD, length + stride)
             else:

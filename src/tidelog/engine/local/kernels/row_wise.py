@@ -8,7 +8,8 @@ product of sparse matrices. No two threads have the same prefix, so nothing is a
 
 Bodies read lists of ids (`row_lists`), where what the last wave brought is the end of each list. An instance belongs to
 this wave if one of its rows does: the last literal of the stratum reads only the ends of lists where no row before it
-is new. Filters and rows that must not be there are checked as soon as their variables are known, on words.
+is new. Filters and rows that must not be there are checked as soon as their variables are known, on words; so are the
+words made that rules make, each of which has an id.
 
 Each instance of wave w has level w: a row that was there gets a higher total and nothing else; a row that was not has
 rank w + 1, and all its instances count (docs/decisions/0002).
@@ -34,7 +35,7 @@ from tidelog.engine.local.kernels.memory import (
     store32,
     store64,
 )
-from tidelog.engine.local.kernels.row_counts import set_numbers, set_total, total_of
+from tidelog.engine.local.kernels.row_counts import set_numbers, set_total, total_of, with_rank
 from tidelog.engine.local.kernels.row_lists import (
     AHEAD,
     GROUP_PREFIX,
@@ -51,6 +52,7 @@ from tidelog.engine.local.kernels.row_lists import (
     digit_of,
     find_record,
 )
+from tidelog.engine.local.kernels.row_words import FIND_MISSED, id_of
 
 # The code of one head relation: its number of rules, where each starts; a rule; its literals. A number that is made of
 # digits is a sum of registers times factors, given as pairs.
@@ -67,14 +69,27 @@ LITERAL_CHECK_N, LITERAL_CHECK_AT, LITERAL_LOAD_N, LITERAL_LOAD_AT, LITERAL_TAIL
     13,
     14,
 )
-LITERAL_LEADS, LITERAL_MARK_N, LITERAL_MARK_AT, LITERAL_WIDTH = 15, 16, 17, 18
+LITERAL_LEADS, LITERAL_MARK_N, LITERAL_MARK_AT = 15, 16, 17
+LITERAL_MAKE_N, LITERAL_MAKE_AT, LITERAL_SIEVE = 18, 19, 20
+# LITERAL_PART_N: an entry is one number with so many words as its digits (`digit`).
+LITERAL_PART_N, LITERAL_PART_AT = 21, 22
+# LITERAL_PASSES: 1 if `passes` is asked about each entry.
+LITERAL_PASSES, LITERAL_WIDTH = 23, 24
+# Of each word: how to divide by its radix, by that of the digit above it, and its size.
+PART_LOW, PART_LOW_SHIFT, PART_HIGH, PART_HIGH_SHIFT, PART_SIZE, PART_WIDTH = 0, 1, 2, 3, 4, 5
 # LITERAL_READS: all rows; new ones unless a row before is new; new ones; old ones.
 READS_ALL, READS_LAST, READS_NEW, READS_OLD = 0, 1, 2, 3
 # What leads to the list in which a rule ends: pairs of the key and of the value from registers that are known before,
 # then for each word of an entry its factor in the key and in the value.
 LEAD_KEYS, LEAD_VALUES, LEAD_PAIRS = 0, 1, 2
+# The next literal looks for the only word of an entry by marks: the word's factor in what is marked, and the rest of
+# that, as pairs. So entries whose word is not marked are passed over at once.
+SIEVE_FACTOR, SIEVE_N, SIEVE_PAIRS = 0, 1, 2
 CHECK_RELATION, CHECK_WANTED, CHECK_COLUMNS, CHECK_REGISTERS = 0, 1, 2, 3  # then pairs: register, domain
 LOAD_TARGET, LOAD_REGISTER, LOAD_DOMAIN, LOAD_WIDTH = 0, 1, 2, 3
+# A word that the tail makes: its register, the register for its id, and where the finder of its domain is
+# (`row_words`), among the addresses of the words of all domains.
+MAKE_SOURCE, MAKE_REGISTER, MAKE_FINDER, MAKE_WIDTH = 0, 1, 2, 3
 PREFIX_REGISTER = 0
 
 # A line of the stack: one literal of the rule that runs.
@@ -214,15 +229,79 @@ def sum_of(code, at, count, registers):
     return found
 
 
+@inlined
+def digit(number, code, part):
+    """Returns a digit of a number below 2^31. Division is multiplication: a rule reads millions of entries."""
+    low = (number * load64(code, part + PART_LOW)) >> load64(code, part + PART_LOW_SHIFT)
+    high = (number * load64(code, part + PART_HIGH)) >> load64(code, part + PART_HIGH_SHIFT)
+    return low - high * load64(code, part + PART_SIZE)
+
+
+@kernel
+def bind_digits(code, literal, number, registers):
+    """Binds the words of an entry that is one number, and returns True if those that are known are equal."""
+    parts = load64(code, literal + LITERAL_PART_AT)
+    binds = load64(code, literal + LITERAL_BIND_AT)
+    for i in range(load64(code, literal + LITERAL_BIND_N)):
+        word = digit(number, code, parts + PART_WIDTH * load64(code, binds + 2 * i))
+        registers[load64(code, binds + 2 * i + 1)] = word
+    equals = load64(code, literal + LITERAL_EQUAL_AT)
+    for i in range(load64(code, literal + LITERAL_EQUAL_N)):
+        word = digit(number, code, parts + PART_WIDTH * load64(code, equals + 2 * i))
+        if registers[load64(code, equals + 2 * i + 1)] != word:
+            return False
+    return True
+
+
+@kernel
+def lead_of_digits(code, parts, count, number, factors, key, value):
+    """Returns the key and the value that an entry leads to, which is one number."""
+    for i in range(count):
+        part = digit(number, code, parts + PART_WIDTH * i)
+        key += part * load64(code, factors + 2 * i)
+        value += part * load64(code, factors + 2 * i + 1)
+    return key, value
+
+
 @kernel
 def passes(S, code, literal, registers, word_registers, words, scratch):
-    """True if each of some rows below the stratum is there, or is not, as the rule wants it, and all filters hold."""
+    """True if all filters hold, and each of some rows below the stratum is there, or is not, as the rule wants it.
+
+    The ids of words that the rule makes are in their registers then. A word without an id is a mistake, unless a row
+    is missing.
+    """
+    at = load64(code, literal + LITERAL_LOAD_AT)
+    for _ in range(load64(code, literal + LITERAL_LOAD_N)):
+        column = words[load64(code, at + LOAD_DOMAIN)]
+        word_registers[load64(code, at + LOAD_TARGET)] = load64(column, registers[load64(code, at + LOAD_REGISTER)])
+        at += LOAD_WIDTH
+    tail = load64(code, literal + LITERAL_TAIL_N)
+    if (
+        tail > 0
+        and run_tail(S, code, load64(code, literal + LITERAL_TAIL_AT), tail, word_registers, 0, 0, scratch) != 1
+    ):
+        return False
+    missed = 0
+    at = load64(code, literal + LITERAL_MAKE_AT)
+    for _ in range(load64(code, literal + LITERAL_MAKE_N)):
+        finder = words.ctypes.data + load64(code, at + MAKE_FINDER) * 8
+        found = id_of(finder, word_registers[load64(code, at + MAKE_SOURCE)])
+        registers[load64(code, at + MAKE_REGISTER)] = found
+        if found < 0:
+            missed = finder
+        at += MAKE_WIDTH
     at = load64(code, literal + LITERAL_CHECK_AT)
     for _ in range(load64(code, literal + LITERAL_CHECK_N)):
         relation, columns = load64(code, at + CHECK_RELATION), load64(code, at + CHECK_COLUMNS)
+        least = 0
         for i in range(columns):
             pair = at + CHECK_REGISTERS + 2 * i
-            scratch[i] = load64(words[load64(code, pair + 1)], registers[load64(code, pair)])
+            found = registers[load64(code, pair)]
+            least = min(least, found)
+            scratch[i] = load64(words[load64(code, pair + 1)], max(found, 0))
+        if least < 0:  # a made word without an id
+            at += CHECK_REGISTERS + 2 * columns
+            continue
         line = find_row(S, relation, scratch.ctypes.data)
         is_there = 0
         if line >= 0:
@@ -231,15 +310,10 @@ def passes(S, code, literal, registers, word_registers, words, scratch):
         if is_there != load64(code, at + CHECK_WANTED):
             return False
         at += CHECK_REGISTERS + 2 * columns
-    tail = load64(code, literal + LITERAL_TAIL_N)
-    if tail == 0:
-        return True
-    at = load64(code, literal + LITERAL_LOAD_AT)
-    for _ in range(load64(code, literal + LITERAL_LOAD_N)):
-        column = words[load64(code, at + LOAD_DOMAIN)]
-        word_registers[load64(code, at + LOAD_TARGET)] = load64(column, registers[load64(code, at + LOAD_REGISTER)])
-        at += LOAD_WIDTH
-    return run_tail(S, code, load64(code, literal + LITERAL_TAIL_AT), tail, word_registers, 0, 0, scratch) == 1
+    if missed != 0:
+        store64(missed, FIND_MISSED, 1)
+        return False
+    return True
 
 
 @kernel
@@ -257,6 +331,27 @@ def find_mark(L, number, record, key, value, worker):
             store32(marks, 2 * word + 2, generation)
             store32(marks, 2 * word + 3, at)
     return load32(marks, 2 * value + 3) if load32(marks, 2 * value + 2) == generation else -1
+
+
+@kernel
+def sift(L, code, literal, registers, pool, start, cursor, end, worker):
+    """Returns the place of the next entry of a list whose word the next literal will find, or the end."""
+    ending = literal + LITERAL_WIDTH
+    number = load64(code, ending + LITERAL_LIST)
+    key = sum_of(code, load64(code, ending + LITERAL_KEY_AT), load64(code, ending + LITERAL_KEY_N), registers)
+    if worker[MARKED_LIST] != number or worker[MARKED_KEY] != key:
+        record = find_record(L, number, key)
+        if record == 0:
+            return end
+        find_mark(L, number, record, key, 0, worker)
+    sieve = load64(code, literal + LITERAL_SIEVE)
+    factor = load64(code, sieve + SIEVE_FACTOR)
+    marks = worker[MARKS]
+    generation = load32(marks, 0)
+    base = 2 + 2 * sum_of(code, sieve + SIEVE_PAIRS, load64(code, sieve + SIEVE_N), registers)
+    while cursor < end and load32(marks, base + 2 * factor * load32(pool, start + cursor)) != generation:
+        cursor += 1
+    return cursor
 
 
 @kernel
@@ -339,22 +434,29 @@ def gather_rule(S, L, code, rule, registers, word_registers, stack, words, scrat
             stack[depth, CURSOR], stack[depth, END] = low, end
             stack[depth, START], stack[depth, OLD] = start, old
         cursor = stack[depth, CURSOR]
+        if load64(code, literal + LITERAL_SIEVE) != 0 and cursor < stack[depth, END]:
+            first = cursor
+            cursor = sift(L, code, literal, registers, pool, stack[depth, START], cursor, stack[depth, END], worker)
+            visited += (cursor - first) >> 2
         if cursor >= stack[depth, END]:
             depth -= 1
             continue
         stack[depth, CURSOR] = cursor + stride
         entry = stack[depth, START] + cursor
-        binds = load64(code, literal + LITERAL_BIND_AT)
-        for i in range(load64(code, literal + LITERAL_BIND_N)):
-            registers[load64(code, binds + 2 * i + 1)] = load32(pool, entry + load64(code, binds + 2 * i))
-        equals = load64(code, literal + LITERAL_EQUAL_AT)
         is_equal = True
-        for i in range(load64(code, literal + LITERAL_EQUAL_N)):
-            if registers[load64(code, equals + 2 * i + 1)] != load32(pool, entry + load64(code, equals + 2 * i)):
-                is_equal = False
-                break
+        if load64(code, literal + LITERAL_PART_AT) != 0:
+            is_equal = bind_digits(code, literal, load32(pool, entry), registers)
+        else:
+            binds = load64(code, literal + LITERAL_BIND_AT)
+            for i in range(load64(code, literal + LITERAL_BIND_N)):
+                registers[load64(code, binds + 2 * i + 1)] = load32(pool, entry + load64(code, binds + 2 * i))
+            equals = load64(code, literal + LITERAL_EQUAL_AT)
+            for i in range(load64(code, literal + LITERAL_EQUAL_N)):
+                if registers[load64(code, equals + 2 * i + 1)] != load32(pool, entry + load64(code, equals + 2 * i)):
+                    is_equal = False
+                    break
         if not is_equal or (
-            load64(code, literal + LITERAL_CHECK_N) + load64(code, literal + LITERAL_TAIL_N) > 0
+            load64(code, literal + LITERAL_PASSES) != 0
             and not passes(S, code, literal, registers, word_registers, words, scratch)
         ):
             visited += 1
@@ -393,7 +495,8 @@ def add_lists(L, code, literal, registers, start, low, end, old, is_new, worker,
     ending = literal + LITERAL_WIDTH
     number = load64(code, ending + LITERAL_LIST)
     reads = load64(code, ending + LITERAL_READS)
-    is_far = L[number, LIST_TABLE] == 0 and stride == 1
+    parts, part_count = load64(code, literal + LITERAL_PART_AT), load64(code, literal + LITERAL_PART_N)
+    is_far = L[number, LIST_TABLE] == 0 and stride == 1 and part_count == 0
     records, lists = L[number, LIST_RECORDS], L[number, k.POOL]
     counters, touched = worker[COUNTERS], worker[TOUCHED]
     instances = 0
@@ -405,6 +508,8 @@ def add_lists(L, code, literal, registers, start, low, end, old, is_new, worker,
             prefetch_read(lists + load32(records + near * RECORD_BYTES, RECORD_START) * 4, 0)
         word = load32(pool, start + cursor)
         key, value = base + word * key_factor, offset + word * value_factor
+        if part_count > 0:
+            key, value = lead_of_digits(code, parts, part_count, word, factors, base, offset)
         for i in range(1, stride):
             word = load32(pool, start + cursor + i)
             key += word * load64(code, factors + 2 * i)
@@ -472,7 +577,9 @@ def flush_prefix(S, L, relation, natural, worker, prefix):
     mode = worker[MODE]
     columns, stride, rows = S[relation, k.COLUMNS], S[relation, k.WIDTH] * 8, S[relation, k.ROWS]
     wide_rows = S[relation, k.WIDE]
-    most_total = worker[MOST_TOTAL] if wide_rows == 0 else (1 << 62)
+    most_total = k.WIDEN if wide_rows == k.IS_WIDE else worker[MOST_TOTAL]
+    if wide_rows == k.IS_SLIM:
+        most_total = min(most_total, k.LARGEST_SLIM)
     record = L[natural, LIST_RECORDS] + prefix * RECORD_BYTES
     start = load32(record, RECORD_START)
     pool, lines = L[natural, k.POOL], L[natural, LIST_LINES]
@@ -569,7 +676,7 @@ def write_rows(worker, S, relation, first, wave, rank, shape, words):
     worker, S, shape, words = borrowed(worker), borrowed(S), borrowed(shape), borrowed(words)
     columns, stride, wide = S[relation, k.COLUMNS], S[relation, k.WIDTH] * 8, S[relation, k.WIDE]
     row = S[relation, k.ROWS] + first * stride
-    meta = ((wave + 1) << k.STAMP_SHIFT) | (rank << k.RANK_SHIFT) | k.TOUCHED_BIT
+    meta = with_rank(((wave + 1) << k.STAMP_SHIFT) | k.TOUCHED_BIT, rank, wide)
     at = 0
     for group in range(worker[GROUPS_OUT]):
         address = worker[OUT_GROUPS] + group * GROUP_WORDS * 8

@@ -168,13 +168,14 @@ def look_up_text(H, address, length):
 def refill_texts(H, old, marked):
     """Fills the empty slots from the old ones, which are almost in the order of the hash; returns how many there are.
 
-    If any ids are marked at all, only those are taken.
+    With marks, only the marked ids are taken; one that is interned meanwhile has no mark.
     """
     slots, size = H[SLOTS], H[SLOT_COUNT]
     moved = 0
     for i in range(old.size):
         slot = old[i]
-        if slot == 0 or (marked.size != 0 and marked[(slot & LOW_MASK) - 1] == 0):
+        number = (slot & LOW_MASK) - 1
+        if slot == 0 or (marked.size != 0 and (number >= marked.size or marked[number] == 0)):
             continue
         at = home_slot((slot >> 32) & LOW_MASK, size)
         while load64(slots, at) != 0:

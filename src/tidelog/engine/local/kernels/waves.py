@@ -13,15 +13,15 @@ from tidelog.engine.local.kernels.apply_instances import (
     add_pending,
     insert_instances,
     retract_instances,
-    with_rank,
     with_stamp,
 )
 from tidelog.engine.local.kernels.arrange import arrange_queue
 from tidelog.engine.local.kernels.emit_buckets import combine_next
+from tidelog.engine.local.kernels.find_changes import find_changes
 from tidelog.engine.local.kernels.index import fetch_line, fetch_logged
 from tidelog.engine.local.kernels.join import enumerate_instances
 from tidelog.engine.local.kernels.memory import borrowed, entry_point, kernel, load32, load64, store64
-from tidelog.engine.local.kernels.row_counts import set_count, total_of
+from tidelog.engine.local.kernels.row_counts import rank_of, set_count, total_of, with_rank
 
 
 @kernel
@@ -88,18 +88,40 @@ def enumerate_variant(control, S, A, V, registers, iterators, buffers, counts, t
 
 
 @kernel
+def widen_before_more(control, relation):
+    """Asks Python to widen a slim relation."""
+    control[k.NEED] = relation
+    control[k.NEED_AT] = 0
+    control[k.NEED_INSTANCES] = k.WIDEN
+
+
+@kernel
+def is_too_deep(control, S, inside):
+    """True if a wave may give ranks that a slim relation of the stratum, which is in NEED then, cannot have."""
+    top = control[k.WAVE]
+    for i in range(inside.size):
+        top = max(top, S[inside[i], k.TOP])
+    if top < k.FIRST_DEEP:
+        return False
+    for i in range(inside.size):
+        if S[inside[i], k.WIDE] == k.IS_SLIM:
+            widen_before_more(control, inside[i])
+            return True
+    return False
+
+
+@kernel
 def apply_buffer(control, S, relation, buffer, count, repeats):
-    """Applies a buffer of instances, some of which repeat, to the head's relation; returns 0, GROW (nothing done) or
-    BROKEN."""
+    """Applies a buffer of instances, some of which repeat, to the head's relation; returns 0, BROKEN, or GROW: then the
+    next call continues."""
     instances = count + repeats
     if not has_room(S, relation, count, instances, control[k.LOGGING]):
         control[k.NEED] = relation
         control[k.NEED_AT] = count
         control[k.NEED_INSTANCES] = instances
         return k.GROW
-    S[relation, k.COUNT_ROOM] -= instances
     width = (S[relation, k.COLUMNS] + k.INSTANCE_EXTRA) * 8
-    done = 0
+    done = control[k.APPLIED]
     # In pieces that fit in the caches, so that the memory that `fetch_ahead` fetched is still there.
     while done < count:
         piece = min(count - done, k.PIECE)
@@ -107,8 +129,14 @@ def apply_buffer(control, S, relation, buffer, count, repeats):
             if retract_instances(S, relation, buffer + done * width, piece) < 0:
                 return k.BROKEN
         else:
-            insert_instances(S, relation, buffer + done * width, piece, control[k.WAVE], control[k.LOGGING])
+            inserted = insert_instances(S, relation, buffer + done * width, piece, control[k.WAVE], control[k.LOGGING])
+            if inserted < piece:
+                control[k.APPLIED] = done + inserted
+                widen_before_more(control, relation)
+                return k.GROW
         done += piece
+    control[k.APPLIED] = 0
+    S[relation, k.COUNT_ROOM] -= instances
     control[k.INSTANCES] += instances
     return 0
 
@@ -157,13 +185,14 @@ def end_insert(control, S, A, inside, wave, hashes):
         relation = inside[i]
         columns = S[relation, k.COLUMNS]
         stride = S[relation, k.WIDTH] * 8
+        wide = S[relation, k.WIDE]
         top = S[relation, k.TOP]
         for place in range(S[relation, k.PENDING_COUNT]):
             ahead = place + k.ROWS_FETCHED_AHEAD
             fetch_line(S, relation, S[relation, k.PENDING_ROWS], ahead, S[relation, k.PENDING_COUNT])
             row = S[relation, k.ROWS] + load32(S[relation, k.PENDING_ROWS], place) * stride
             meta = load64(row, columns + k.META)
-            top = max(top, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
+            top = max(top, rank_of(meta, wide))
             store64(row, columns + k.META, with_stamp(meta, wave + 1))
         S[relation, k.TOP] = top
         batch += take_pending(S, relation)
@@ -186,7 +215,7 @@ def revive_dead(S, inside):
             row = S[relation, k.ROWS] + line * S[relation, k.WIDTH] * 8
             meta = load64(row, columns + k.META)
             if meta >> k.STAMP_SHIFT < 0 and total_of(row, columns, wide) > 0:
-                store64(row, columns + k.META, with_rank(with_stamp(meta, k.PENDING), top + 1))
+                store64(row, columns + k.META, with_rank(with_stamp(meta, k.PENDING), top + 1, wide))
                 set_count(row, columns, wide, total_of(row, columns, wide))
                 add_pending(S, relation, line)
 
@@ -225,20 +254,15 @@ def should_share_arranging(control, S, inside):
     return rows >= control[k.SHARE_FROM]
 
 
-@entry_point(
-    "int64(int64[::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1],"
-    " int64[::1], int64[::1], int64[::1], int64[::1], int64[:,::1], int64[::1])"
-)
-def drive(control, S, A, V, inside, registers, iterators, buffers, counts, tally, cursors, inputs, scratch):
+@kernel
+def run_phase(control, S, A, V, inside, registers, iterators, buffers, counts, tally, cursors, inputs, scratch):
     """Runs the phase in the control words until it is DONE or Python must act; the other results say why."""
-    control, S, A, V, inside = borrowed(control), borrowed(S), borrowed(A), borrowed(V), borrowed(inside)
-    registers, iterators, buffers = borrowed(registers), borrowed(iterators), borrowed(buffers)
-    counts, tally, cursors = borrowed(counts), borrowed(tally), borrowed(cursors)
-    inputs, scratch = borrowed(inputs), borrowed(scratch)
     while True:
         state = control[k.STATE]
         if state == k.STATE_NEXT:
             if control[k.VARIANT] == 0:
+                if is_too_deep(control, S, inside):
+                    return k.GROW
                 cursors[:] = 0
                 if control[k.SHARED] == 0 and should_share_wave(control, S, inside):
                     return k.SHARE
@@ -301,3 +325,100 @@ def drive(control, S, A, V, inside, registers, iterators, buffers, counts, tally
                 return k.DONE
             if wave + 1 > control[k.LAST_WAVE]:
                 return k.ROUNDS
+
+
+@kernel
+def have_sizes(S, reads):
+    """True if the relations that a stratum reads, and its own, have as many rows as its plans were made for."""
+    for i in range(reads.shape[0]):
+        live = S[reads[i, k.READ], k.LIVE]
+        if live < reads[i, k.READ_LEAST] or live > reads[i, k.READ_MOST]:
+            return False
+    return True
+
+
+@kernel
+def may_change(S, reads, phase):
+    """True if an instance can die in RETRACT, or be born in INSERT; or if a dead row may return in INSERT."""
+    for i in range(reads.shape[0]):
+        relation, how = reads[i, k.READ], reads[i, k.READ_HOW]
+        if how == k.READ_OWN:
+            if phase == k.INSERT and S[relation, k.LOG_COUNT] > 0:
+                return True
+        elif (S[relation, k.DELETED_COUNT] if phase == k.RETRACT else S[relation, k.INSERTED_COUNT]) > 0 or (
+            how == k.READ_NEGATED
+            and (S[relation, k.INSERTED_COUNT] if phase == k.RETRACT else S[relation, k.DELETED_COUNT]) > 0
+        ):
+            return True
+    return False
+
+
+@kernel
+def begin_phase(control, phase):
+    """Sets the control words to the end of wave -1."""
+    control[k.PHASE], control[k.WAVE], control[k.STATE], control[k.VARIANT] = phase, -1, k.STATE_END, 0
+    control[k.LAST_WAVE] = control[k.MOST_WAVES] - control[k.WAVES_BEFORE]
+
+
+@kernel
+def finish_update(control, S, inside):
+    """Finds the changes of all relations of a stratum; returns DONE, GROW_CHANGES or BROKEN."""
+    for i in range(inside.size):
+        relation = inside[i]
+        if S[relation, k.LOG_COUNT] > S[relation, k.CHANGE_ROOM]:
+            control[k.NEED], control[k.NEED_AT] = relation, S[relation, k.LOG_COUNT]
+            return k.GROW_CHANGES
+        if find_changes(S, relation) < 0:
+            return k.BROKEN
+        changed = S[relation, k.INSERTED_COUNT] + S[relation, k.DELETED_COUNT] > 0
+        S[relation, k.CHANGED] = 1 if changed else 0
+    return k.DONE
+
+
+@entry_point(
+    "int64(int64[::1], int64[:,::1], int64[:,::1], int64[:,::1], int64[::1], int64[:,::1], int64[::1], int64[:,::1],"
+    " int64[::1], int64[::1], int64[::1], int64[::1], int64[:,::1], int64[::1])"
+)
+def drive(control, S, A, V, inside, reads, registers, iterators, buffers, counts, tally, cursors, inputs, scratch):
+    """Runs one phase, or a whole Update of a stratum without facts, until it is DONE or Python must act.
+
+    A whole Update begins in STAGE_BEGIN, with arrangements for all variants; it returns OLD_PLANS, having done nothing,
+    if the plans are for other sizes. All other results say where it continues.
+    """
+    control, S, A, V, inside = borrowed(control), borrowed(S), borrowed(A), borrowed(V), borrowed(inside)
+    registers, iterators, buffers = borrowed(registers), borrowed(iterators), borrowed(buffers)
+    counts, tally, cursors = borrowed(counts), borrowed(tally), borrowed(cursors)
+    inputs, scratch, reads = borrowed(inputs), borrowed(scratch), borrowed(reads)
+    while True:
+        stage = control[k.STAGE]
+        if stage == k.STAGE_BEGIN:
+            if not have_sizes(S, reads):
+                return k.OLD_PLANS
+            for i in range(inside.size):
+                if S[inside[i], k.TOP] >= control[k.MOST_RANK]:
+                    return k.OLD_PLANS
+            for i in range(inside.size):
+                S[inside[i], k.CHANGED] = 1
+            control[k.STAGE] = k.STAGE_BETWEEN
+            if may_change(S, reads, k.RETRACT):
+                control[k.STAGE] = k.STAGE_RETRACT
+                begin_phase(control, k.RETRACT)
+        elif stage == k.STAGE_BETWEEN:
+            control[k.STAGE] = k.STAGE_FINISH
+            if may_change(S, reads, k.INSERT):
+                control[k.STAGE] = k.STAGE_INSERT
+                begin_phase(control, k.INSERT)
+        elif stage == k.STAGE_FINISH:
+            return finish_update(control, S, inside)
+        else:
+            status = run_phase(
+                control, S, A, V, inside, registers, iterators, buffers, counts, tally, cursors, inputs, scratch
+            )
+            if status != k.DONE or stage == k.STAGE_PHASE:
+                return status
+            control[k.WAVES_BEFORE] += control[k.WAVE] - 1
+            if stage == k.STAGE_RETRACT:
+                control[k.KILLED] = control[k.INSTANCES]
+                control[k.STAGE] = k.STAGE_BETWEEN
+            else:
+                control[k.STAGE] = k.STAGE_FINISH

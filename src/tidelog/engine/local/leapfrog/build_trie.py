@@ -1,10 +1,13 @@
 """Rows → the pages of a new trie: the lines are sorted by radix, column by column from the last, and the rows are
-copied."""
+copied.
+
+Each step works on some of the lines, so that a query that waits for the trie can look at the clock between two.
+"""
 
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.memory import entry_point, kernel, load64, store64
+from tidelog.engine.local.kernels.memory import entry_point, load64, store64
 from tidelog.engine.local.leapfrog.pages import COLUMN_BYTES, page_at, set_rows, take_page
 
 DIGIT_BITS = 11
@@ -13,61 +16,56 @@ DIGITS = 1 << DIGIT_BITS
 FILLED = k.PAGE_ROWS * 7 // 8
 
 
-@kernel
-def sort_by_word(words, lines, other_words, other_lines, counts):
-    """Sorts lines by the words beside them; lines with equal words keep their order. Needs as much memory again."""
-    count = lines.size
-    least = words[0]
-    most = words[0]
-    for i in range(count):
-        least = min(least, words[i])
-        most = max(most, words[i])
-    # As an unsigned number; a negative one has all its bits.
-    spread = most - least
-    for i in range(count):
-        words[i] -= least
-    shift = 0
-    while shift < 64 and (spread < 0 or spread >> shift != 0):
-        counts[:] = 0
-        for i in range(count):
-            counts[(words[i] >> shift) & (DIGITS - 1)] += 1
-        at = 0
-        for digit in range(DIGITS):
-            here = counts[digit]
-            counts[digit] = at
-            at += here
-        for i in range(count):
-            digit = (words[i] >> shift) & (DIGITS - 1)
-            other_words[counts[digit]] = words[i]
-            other_lines[counts[digit]] = lines[i]
-            counts[digit] += 1
-        for i in range(count):
-            words[i] = other_words[i]
-            lines[i] = other_lines[i]
-        shift += DIGIT_BITS
+@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64, int64[::1], int64[::1], int64, int64, int64[::1])")
+def take_words(S, A, trie, column, lines, words, first, end, bounds):
+    """Writes the words of a column of the key beside the lines from `first` up to `end`; widens `bounds`, the least and
+    the greatest word so far."""
+    relation = A[trie, k.RELATION]
+    rows = S[relation, k.ROWS]
+    stride = S[relation, k.WIDTH] * 8
+    key = load64(A[trie, k.KEYS], column)
+    least, most = bounds[0], bounds[1]
+    for i in range(first, end):
+        word = load64(rows + lines[i] * stride, key)
+        words[i] = word
+        least = min(least, word)
+        most = max(most, word)
+    bounds[0], bounds[1] = least, most
+    return 0
 
 
-@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
-def build_trie(S, A, trie, lines, words, other_lines, other_words, counts):
-    """Fills the empty pages of a trie with the rows at these lines, and sorts the lines; the caller has made room.
+@entry_point("int64(int64[::1], int64, int64, int64, int64, int64[::1])")
+def count_digits(words, first, end, least, shift, counts):
+    """Adds up how often each digit at a shift occurs in some of the words, as distances from the least one."""
+    for i in range(first, end):
+        counts[((words[i] - least) >> shift) & (DIGITS - 1)] += 1
+    return 0
 
-    `words`, `other_lines` and `other_words` are scratch as long as `lines`, `counts` for DIGITS words.
-    """
+
+@entry_point("int64(int64[::1], int64[::1], int64[::1], int64[::1], int64, int64, int64, int64, int64[::1])")
+def sort_by_digit(words, lines, sorted_words, sorted_lines, first, end, least, shift, places):
+    """Puts some of the words and their lines where their digits belong; `places` has the next place for each digit."""
+    for i in range(first, end):
+        digit = ((words[i] - least) >> shift) & (DIGITS - 1)
+        sorted_words[places[digit]] = words[i]
+        sorted_lines[places[digit]] = lines[i]
+        places[digit] += 1
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64[:,::1], int64, int64[::1], int64, int64)")
+def fill_pages(S, A, trie, lines, first, end):
+    """Appends the rows at some of the sorted lines, in pages of their own; the caller has made
+    room."""
     relation = A[trie, k.RELATION]
     rows = S[relation, k.ROWS]
     stride = S[relation, k.WIDTH] * 8
     columns = A[trie, k.KEY_COUNT]
     keys = A[trie, k.KEYS]
-    if lines.size == 0:
-        return 0
-    for column in range(columns - 1, -1, -1):
-        for i in range(lines.size):
-            words[i] = load64(rows + lines[i] * stride, load64(keys, column))
-        sort_by_word(words, lines, other_words, other_lines, counts)
-    done = 0
-    place = 0
-    while done < lines.size:
-        count = min(FILLED, lines.size - done)
+    done = first
+    while done < end:
+        count = min(FILLED, end - done)
+        place = A[trie, k.PAGE_COUNT]
         take_page(A, trie, place)
         page = page_at(A, trie, place)
         for i in range(count):
@@ -77,5 +75,4 @@ def build_trie(S, A, trie, lines, words, other_lines, other_words, counts):
             store64(page + columns * COLUMN_BYTES, i, lines[done + i])
         set_rows(A, trie, place, count)
         done += count
-        place += 1
     return 0

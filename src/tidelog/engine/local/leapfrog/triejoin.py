@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.memory import kernel, load64
+from tidelog.engine.local.kernels.row_counts import rank_of
 from tidelog.engine.local.leapfrog.iterators import (
     END,
     LARGEST,
@@ -240,7 +241,7 @@ def rows_level(S, A, code, parts, count, places, level, phase, wave):
             elif stamp < 0 or stamp > wave + before:
                 return -1
         if inside != 0:
-            level = max(level, (meta >> k.RANK_SHIFT) & k.RANK_MASK)
+            level = max(level, rank_of(meta, S[relation, k.WIDE]))
     return level
 
 

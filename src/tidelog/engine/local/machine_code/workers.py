@@ -37,7 +37,6 @@ FIRST_COMMIT = tuple(
         "finish_epoch:commit",
         "entry_points:build_arrangement",
         "entry_points:exchange_facts",
-        "finish_epoch:finish_stratum",
         "finish_epoch:net_operations",
         "finish_epoch:mark_all_inserted",
         "entry_points:refill_index",

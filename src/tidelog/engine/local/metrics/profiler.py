@@ -46,16 +46,19 @@ class Profiler:
             relations: known.get(relations) or _Sum() for relations in self._strata
         }
         self._epoch = -1
-        self._last_seconds = self._total_seconds = 0.0
+        self._last_seconds = self._total_seconds = self._last_compiling = self._total_compiling = 0.0
         if before is not None:
             self._epoch, self._last_seconds = before._epoch, before._last_seconds
             self._total_seconds = before._total_seconds
+            self._last_compiling, self._total_compiling = before._last_compiling, before._total_compiling
 
     def note(self, report: EpochReport) -> None:
         """Notes a committed epoch."""
         self._epoch = report.epoch
         self._last_seconds = report.seconds
         self._total_seconds += report.seconds
+        self._last_compiling = report.compiling
+        self._total_compiling += report.compiling
         for each in report.strata:
             sum_ = self._sums[each.relations]
             sum_.epochs += 1
@@ -89,6 +92,8 @@ class Profiler:
                 if store.relation in names
                 for number in store.arrangements
             ),
+            last_compiling=self._last_compiling,
+            total_compiling=self._total_compiling,
         )
 
     def _stratum(self, relations: tuple[str, ...], sum_: _Sum, report: StratumReport) -> StratumProfile:

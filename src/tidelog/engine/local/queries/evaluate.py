@@ -20,6 +20,7 @@ from tidelog.engine.local.queries.match_rule import Matcher, unify
 from tidelog.engine.local.storage.weighted_table import Bag, Row
 from tidelog.engine.local.strata.group_by import Grouping
 from tidelog.functions.runtime_errors import without_result
+from tidelog.long_calls import Looking
 from tidelog.maintain.limits import paced
 from tidelog.rules.ir import Rule
 from tidelog.rules.lower.query import Query
@@ -44,15 +45,20 @@ def evaluate(
     found: set[Row] = set()
     try:
         look()
-        for head, _ in rows.heads(query.rule) if limit != 0 else ():
-            found.add(head)
-            if len(found) == limit:
-                break
-            look()
+        with committed.private.watched(look), Looking(look):
+            for head, _ in rows.heads(query.rule) if limit != 0 else ():
+                found.add(head)
+                if len(found) == limit:
+                    break
+                look()
     except ZeroDivisionError as error:
         raise without_result(f"in the query `{query.rule.text}`", error) from None
     decoders = [committed.values.decoder(column.type) for column in query.answer.columns]
-    return [tuple(decode(word) for decode, word in zip(decoders, row)) for row in found]
+    decoded = []
+    for row in found:
+        look()
+        decoded.append(tuple(decode(word) for decode, word in zip(decoders, row)))
+    return decoded
 
 
 def _nothing() -> None:

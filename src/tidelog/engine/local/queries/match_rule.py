@@ -203,6 +203,8 @@ def _part(of: Literal | Step | LeapfrogStep) -> object:
     match of:
         case Positive(atom) | Negative(atom) | Join(atom) | Antijoin(atom):
             return atom
+        case Let(solved=condition) if condition is not None:
+            return condition
         case Condition(expression) | Assign(expression=expression) | Filter(expression) | Let(expression=expression):
             return expression
         case Take(unfold):

@@ -1,13 +1,15 @@
 """Copies of relations as of one commit, with arrangements and tries that no epoch maintains: for queries.
 
 A query may look up by columns that no plan arranges, or join by leapfrog. The rows are copied on first use, into a
-catalog that only the readers of the commit share, and are freed with it.
+catalog that only the readers of the commit share, and are freed with it. To copy and arrange many rows takes seconds,
+so a query looks at its deadline meanwhile, and while it waits for another one that copies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from threading import RLock
+from contextlib import contextmanager
+from threading import RLock, local
 
 import numpy as np
 
@@ -15,6 +17,9 @@ from tidelog.engine.local.queries.store_at import StoreAt
 from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.store import Store, Words
 from tidelog.plan.statistics import Order
+
+_ROWS_AT_ONCE = 1 << 18
+_LOOK_EVERY = 0.02
 
 
 class PrivateRows(Mapping[str, int]):
@@ -27,11 +32,38 @@ class PrivateRows(Mapping[str, int]):
         self._numbers: dict[str, int] = {}
         self._lines: dict[str, Words] = {}
         self._lock = RLock()  # several readers may share the commit
+        self._mine = local()
+
+    @contextmanager
+    def watched(self, look: Callable[[], None]) -> Iterator[None]:
+        """Calls `look` again and again while this thread copies or arranges rows in the block; it may raise."""
+        before, self._mine.look = self._look, look
+        try:
+            yield
+        finally:
+            self._mine.look = before
+
+    @property
+    def _look(self) -> Callable[[], None] | None:
+        found: Callable[[], None] | None = getattr(self._mine, "look", None)
+        return found
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keeps other threads from copying in the block; looks at the deadline until it may begin."""
+        look = self._look
+        while not self._lock.acquire(timeout=-1 if look is None else _LOOK_EVERY):
+            assert look is not None
+            look()
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def __getitem__(self, name: str) -> int:
         number = self._numbers.get(name)
         if number is None:
-            with self._lock:
+            with self._locked():
                 number = self._numbers.get(name)
                 if number is None:
                     number = self._copied(name)
@@ -47,27 +79,36 @@ class PrivateRows(Mapping[str, int]):
         return name in self._names
 
     def _copied(self, name: str) -> int:
-        at = self._at(name)
+        at, look = self._at(name), self._look
         lines = at.lines()
         (number,) = self.catalog.add([at.columns])
         store = self.catalog.stores[number]
-        if len(lines):
-            store.fill(np.ascontiguousarray(at.words(lines)), is_read=False)
-            store.commit()
+        try:
+            words: Words = np.empty((len(lines), at.columns), dtype=np.int64)
+            for start in range(0, len(lines), _ROWS_AT_ONCE):
+                if look is not None:
+                    look()
+                words[start : start + _ROWS_AT_ONCE] = at.words(lines[start : start + _ROWS_AT_ONCE])
+            if len(lines):
+                store.fill(words, is_read=False, look=look)
+                store.commit()
+        except BaseException:
+            self.catalog.give_back([number])
+            raise
         self._lines[name] = lines
         self._numbers[name] = number
         return number
 
     def arrangement(self, number: int, columns: tuple[int, ...] | Order) -> int:
         """Returns the line of an arrangement in the catalog; see `Catalog.arrangement`."""
-        with self._lock:
+        with self._locked():
             return self.catalog.arrangement(number, columns)
 
     def arrange(self, number: int, columns: tuple[int, ...] | Order) -> Store:
         """Returns the copy of a relation, with an arrangement, or a trie, by these columns."""
         store = self.catalog.stores[number]
-        with self._lock:
-            store.arrange(columns)
+        with self._locked():
+            store.arrange(columns, self._look)
         return store
 
     def bucket(self, name: str, columns: tuple[int, ...], key: Words) -> Words:

@@ -209,7 +209,7 @@ class StoreAt:
     def _numbers_of(self, lines: Words) -> tuple[Words, Words]:
         after = self._catch_up()
         block = self.store.held_rows()[lines]
-        totals, metas = row_counts.totals(block, self.columns).copy(), block[:, self.columns + k.META].copy()
+        totals, metas = row_counts.totals(block, self.columns).copy(), row_counts.metas(block, self.columns).copy()
         touched = np.flatnonzero(metas & k.TOUCHED_BIT)
         if len(touched) and self.store.is_attached:
             log = self.store.held_log()

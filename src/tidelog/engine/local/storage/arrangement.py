@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from tidelog.engine.local.storage.growable_array import SMALLEST, Growing
 
 Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
+_AT_ONCE = 1 << 20
 
 
 class Arrangement:
@@ -54,13 +55,32 @@ class Arrangement:
             entries[:, k.ENTRY_EXTRA + place] = column
         line[k.ENTRY_COUNT], line[k.POOL_USED] = count, k.POOL_LISTS + rows
 
-    def build(self, stores: Words, lines: Words, number: int, relation: int, entries: int = SMALLEST) -> None:
-        """Builds the arrangement from all rows of the relation, starting with room for so many keys."""
+    def build(
+        self,
+        stores: Words,
+        lines: Words,
+        number: int,
+        relation: int,
+        entries: int = SMALLEST,
+        look: Callable[[], None] | None = None,
+    ) -> None:
+        """Builds the arrangement from all rows of the relation, starting with room for so many keys.
+
+        `look` is called now and then meanwhile; it may raise, and then the arrangement cannot be used.
+        """
         self.moves |= 1
         self._note_room(lines[number], relation, int(stores[relation, k.LIVE]), entries)
-        done, found = 0, np.empty(int(stores[relation, k.USED]), dtype=np.int32)
-        while (done := entry_points.build_arrangement(stores, lines, number, done, found)) < stores[relation, k.USED]:
-            self._make_key_room(lines, number)
+        used = int(stores[relation, k.USED])
+        done, found = 0, np.empty(used, dtype=np.int32)
+        while True:
+            limit = used if look is None else min(done + _AT_ONCE, used)
+            done = entry_points.build_arrangement(stores, lines, number, done, limit, found)
+            if done == used:
+                break
+            if done < limit:
+                self._make_key_room(lines, number)
+            if look is not None:
+                look()
         self.moves += 1
 
     def _note_room(self, line: Words, relation: int, rows: int, entries: int) -> None:

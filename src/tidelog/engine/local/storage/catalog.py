@@ -9,11 +9,13 @@ import numpy as np
 
 from tidelog.engine.local.kernels import finish_epoch
 from tidelog.engine.local.kernels.layout import ARRANGEMENT_FIELDS, STORE_FIELDS, USED
+from tidelog.engine.local.storage.growable_array import Growing
 from tidelog.engine.local.storage.store import FEW, Store, Words
 from tidelog.engine.local.storage.versions import Pins
 from tidelog.plan.statistics import Order
 
 MOST_AT_ONCE = 1 << 29  # rows whose places and hashes a word can multiply (`finish_epoch.mark_repeated`)
+LARGEST_SPARE_LOG = 1 << 19  # entries, of 32 bytes
 SHARED_FROM = 1 << 16
 """From so many rows on, all threads look for repeated ones."""
 
@@ -44,7 +46,10 @@ class Catalog:
         self.resized: set[int] = set()  # relations whose memory has changed outside an epoch
         self._scratches: dict[int, Store] = {}
         self._unused: list[int] = []
+        self._spare_log: Growing[np.int64] | None = None
         self.thread_pool: Threads | None = None
+        self.version = 0  # changes whenever a store has lost arrangements, or another store has taken its place
+        self.unfinished: list[Callable[[], None]] | None = None  # what is left to do of the commit under way
         self.spare_seconds = 0.0  # that Bootstraps of the present epoch have left for preparing Updates
 
     def known_arrangement(self, relation: int, keys: tuple[int, ...]) -> int:
@@ -69,6 +74,7 @@ class Catalog:
 
         Only between epochs: the lines of replaced stores move.
         """
+        self.version += 1
         numbers = [self._unused.pop() for _ in range(min(len(self._unused), len(columns)))]
         count = len(columns) - len(numbers)
         if count:
@@ -88,6 +94,7 @@ class Catalog:
 
     def give_back(self, numbers: Iterable[int]) -> None:
         """Frees the lines of removed relations."""
+        self.version += 1
         for number in numbers:
             self.stores[number] = Store(self, number, 0)
             self._read_by.pop(number, None)
@@ -103,12 +110,32 @@ class Catalog:
                 self.A = np.concatenate([self.A, np.zeros((len(self.A) + 8, ARRANGEMENT_FIELDS), dtype=np.int64)])
         return known
 
+    def finish_commits(self) -> None:
+        """Does what the stores have left to do of the commit under way."""
+        unfinished, self.unfinished = self.unfinished, None
+        for finish in unfinished or ():
+            finish()
+
+    def take_log(self, log: Growing[np.int64]) -> Growing[np.int64]:
+        """Returns the larger of an empty log and the spare one, which stays as the other."""
+        spare = self._spare_log
+        if spare is None or len(spare) <= len(log):
+            return log
+        self._spare_log = None
+        return spare
+
+    def keep_log(self, log: Growing[np.int64]) -> None:
+        """Keeps the memory of one log, if it is not too large: to find as much again costs as much as an Update."""
+        if len(log) <= LARGEST_SPARE_LOG and (self._spare_log is None or len(log) > len(self._spare_log)):
+            self._spare_log = log
+
     def shadow(self, relation: int) -> int:
         """Returns the line of S of a relation's replaced store."""
         return relation + len(self.stores)
 
     def replace(self, relation: int) -> Store:
         """Replaces the relation's store by an empty one; returns the old store, which moves to the shadow line."""
+        self.version += 1
         old = self.stores[relation]
         old.index()
         old.detach()
@@ -127,6 +154,7 @@ class Catalog:
 
     def restore(self, relation: int, old: Store) -> None:
         """Undoes `replace`."""
+        self.version += 1
         self.stores[relation] = old
         old.attach()
 

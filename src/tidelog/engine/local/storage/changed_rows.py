@@ -43,6 +43,11 @@ class ChangedRows:
         made._words, made._count = words, len(words)
         return made
 
+    @property
+    def are_in_store(self) -> bool:
+        """True if the rows were not copied yet: no epoch has changed them."""
+        return self._words is None
+
     def words(self) -> Words:
         with self._lock:
             if self._words is None:

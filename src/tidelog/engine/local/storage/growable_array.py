@@ -56,6 +56,13 @@ class Growing(Generic[Scalar]):
         if wanted > len(self.array):
             self.resize(max(wanted, 2 * len(self.array), SMALLEST))
 
+    def set_width(self, width: int) -> None:
+        """Takes the same memory for lines of another width, as many as there is room for."""
+        words = self.array.reshape(-1)
+        lines = len(words) // width
+        self._width = width
+        self.array = words[: lines * width].reshape(self._shape(lines))
+
     def resize(self, lines: int) -> None:
         """Makes room for exactly so many lines, more than there are now."""
         size = lines * max(self._width, 1) * np.dtype(self._dtype).itemsize

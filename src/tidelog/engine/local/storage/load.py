@@ -5,6 +5,7 @@ A large load is then one pass that writes words and one that indexes them: no co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,25 +22,54 @@ Words = npt.NDArray[np.int64]
 SHARED_FROM = 1 << 16
 
 
-class Load:
-    """The rows of a relation with so many columns, and the slots of their index. `words` are the columns, to be set.
+class StagedRows:
+    """The rows of one operation that comes in parts, as words in the layout of a store.
 
-    `is_read`: rules above read the relation, and need the stamps of its rows.
+    Each part is converted when it comes, so that its Arrow memory serves the next one: fresh memory costs more time
+    than the conversion. A load uses the lines as they are.
     """
 
-    def __init__(self, rows: int, columns: int, slots: int, *, is_read: bool) -> None:
-        self.lines = Growing(np.int64, rows, width=columns + ROW_EXTRA)
-        self.slots = Growing(np.int64, slots)
-        self.is_read = is_read
+    def __init__(self, columns: int) -> None:
+        self.lines = Growing(np.int64, width=columns + ROW_EXTRA)
         self._columns = columns
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self.lines)
+        return self._count
 
     @property
     def words(self) -> Words:
         """The columns of all rows; the memory cannot grow in place while they are held."""
-        return self.lines.array[:, : self._columns]
+        return self.lines.array[: self._count, : self._columns]
+
+    def add(self, rows: int, write: Callable[[Words], object]) -> None:
+        """Adds so many rows, whose words `write` sets; if it raises, the rows stay as they were."""
+        self.lines.make_room(self._count + rows)
+        write(self.lines.array[self._count : self._count + rows, : self._columns])
+        self._count += rows
+
+
+class Load:
+    """The rows of a relation with so many columns, and the slots of their index. `words` are the columns, to be set
+    unless they are those of `staged` rows.
+
+    `is_read`: rules above read the relation, and need the stamps of its rows.
+    """
+
+    def __init__(self, rows: int, columns: int, slots: int, *, is_read: bool, staged: StagedRows | None = None) -> None:
+        self.lines = Growing(np.int64, rows, width=columns + ROW_EXTRA) if staged is None else staged.lines
+        self.slots = Growing(np.int64, slots)
+        self.is_read = is_read
+        self._rows = rows
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @property
+    def words(self) -> Words:
+        """The columns of all rows; see `StagedRows.words`."""
+        return self.lines.array[: self._rows, : self._columns]
 
     def has(self, rows: Words) -> bool:
         """True if these are the rows of the load."""

@@ -8,29 +8,34 @@ arrangement's table, grow by moving their slots, which contain the hashes, so ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import sleep
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.kernels import entry_points, finish_epoch
+from tidelog.engine.local.kernels import check_rows, entry_points, finish_epoch
 from tidelog.engine.local.kernels.layout import (
     BATCH,
     BATCH_COUNT,
     CAPACITY,
+    CHANGE_ROOM,
     COLUMNS,
     COUNT_ROOM,
     DELETED,
     DELETED_COUNT,
     FIRST_ARRANGEMENT,
+    FIRST_DEEP,
     FREE,
     FREE_CAPACITY,
     FREE_COUNT,
     FREED,
     INSERTED,
     INSERTED_COUNT,
+    IS_SLIM,
+    IS_WIDE,
+    LARGEST_SLIM,
     LIVE,
     LOG,
     LOG_CAPACITY,
@@ -43,10 +48,10 @@ from tidelog.engine.local.kernels.layout import (
     PENDING_COUNT,
     PENDING_ROWS,
     PIECE,
-    RANK_MASK,
-    RANK_SHIFT,
     ROW_EXTRA,
     ROWS,
+    SLIM_EXTRA,
+    SLIM_MASK,
     SLOT_COUNT,
     SLOTS,
     STAMP_SHIFT,
@@ -56,6 +61,7 @@ from tidelog.engine.local.kernels.layout import (
     USED,
     WIDE,
     WIDE_EXTRA,
+    WIDEN,
     WIDTH,
 )
 from tidelog.engine.local.storage import row_counts
@@ -66,7 +72,7 @@ from tidelog.engine.local.storage.growable_array import SMALLEST, Growing
 from tidelog.engine.local.storage.load import Load
 from tidelog.engine.local.storage.resize_index import enlarge
 from tidelog.engine.local.storage.trie import Trie
-from tidelog.engine.local.storage.versions import Versions
+from tidelog.engine.local.storage.versions import Change, Versions
 from tidelog.plan.statistics import Order
 
 if TYPE_CHECKING:
@@ -77,6 +83,10 @@ Lines = npt.NDArray[np.int32]
 FEW = 64
 MANY_SLOTS = 1 << 22
 COPIED_SLOTS = 1 << 24
+FINISHED_LATER = 1 << 12  # rows of a log: what the commit of fewer takes is no wait for readers
+REMOVED_IN_A_TURN = 1 << 12
+LET_READERS_IN = 5e-5  # Python's locks are not fair: a reader gets the turn only while no writer wants it
+LARGE_LOG = 1 << 16
 _AT_ONCE = 1 << 16
 
 
@@ -107,6 +117,7 @@ class Store:
         self.beside: Beside | None = None
         self.saved = np.zeros(STORE_FIELDS, dtype=np.int64)
         self.is_indexed = True
+        self._repeated: Callable[[], Exception] | None = None  # see `adopt`
         self.scans = 0  # see `queries.lookup`
         self.line: Words = catalog.S[relation]  # the catalog sets it again when S grows
         self.versions = Versions()
@@ -124,7 +135,7 @@ class Store:
         return self._rows.array
 
     def __len__(self) -> int:
-        return int(self.line[LIVE])
+        return int(self.line.item(LIVE))
 
     @property
     def is_attached(self) -> bool:
@@ -170,11 +181,15 @@ class Store:
         self.attach()
         self._slots.array.fill(0)
 
-    def adopt(self, rows: Words, free: Words, live: int, top: int) -> None:
+    def adopt(
+        self, rows: Words, free: Words, live: int, top: int, repeated: Callable[[], Exception] | None = None
+    ) -> None:
         """Uses these rows (with unused lines among them: `free`) as those of this empty store.
 
-        They may be a mapped file. They are indexed on first use: reading all of them takes seconds.
+        They may be a mapped file. They are indexed on first use: reading all of them takes seconds. `repeated` makes
+        the error for rows from a file, if one of them is there twice; only the index can tell.
         """
+        self._repeated = repeated
         line = self.line
         self._use(Growing(np.int64, width=rows.shape[1]))
         self._rows.adopt(rows)
@@ -196,6 +211,9 @@ class Store:
             self._slots.resize(_slots_to_fill(len(self)))
             self.line[SLOTS], self.line[SLOT_COUNT] = self._slots.address, len(self._slots)
             fill(self.catalog, self.relation)
+            if self._repeated is not None and check_rows.find_repeated(self.catalog.S, self.relation) >= 0:
+                raise self._repeated()
+            self._repeated = None
             self.is_indexed = True
 
     def clear_index(self) -> None:
@@ -208,23 +226,33 @@ class Store:
         """Lets the index and the arrangements go, while rows are appended that are known to be new."""
         self.is_indexed = False
         self.arrangements.clear()
+        self.catalog.version += 1
         self.catalog.resized.add(self.relation)
+        self._make_slim()
         line = self.line
         line[FIRST_ARRANGEMENT] = -1
         self._slots = Growing(np.int64, 2 * SMALLEST)
         line[SLOTS], line[SLOT_COUNT] = self._slots.address, len(self._slots)
 
-    def make_line_room(self, rows: int, largest: int) -> None:
-        """Makes room for `rows` more lines, while `begin_filling` lasts; `largest` is the largest total so far."""
+    def make_line_room(self, rows: int, largest: int, rank: int) -> None:
+        """Makes room for `rows` more lines, while `begin_filling` lasts; `largest` is the largest total so far, `rank`
+        the highest rank of these rows."""
         line = self.line
+        if self.is_slim and (largest > LARGEST_SLIM or rank >= FIRST_DEEP):
+            self.widen()
         if not line[WIDE]:
             line[COUNT_ROOM] = row_counts.LARGEST_NARROW - largest
             if line[COUNT_ROOM] < 0:
                 self.widen()
         self._make_lines(int(line[USED]) + rows)
 
-    def end_filling(self, batch: Lines) -> None:
-        """Indexes all rows again; `batch` are the lines of those that enter with the present wave."""
+    def end_filling(self, batch: Lines, *, is_last: bool) -> None:
+        """Indexes all rows again; `batch` are the lines of those that enter with the present wave.
+
+        If it is not the last wave of the stratum, others follow that threads may share: they do not write slim rows.
+        """
+        if self.is_slim and not is_last:
+            self.widen()
         self.index()
         self.make_queue_room(len(batch))
         if len(batch):
@@ -246,6 +274,8 @@ class Store:
         line = self.line
         wanted = int(line[LOG_COUNT]) + rows
         if wanted > line[LOG_CAPACITY]:
+            if not line[LOG_COUNT]:
+                self._log = self.catalog.take_log(self._log)
             self._log.make_room(wanted)
             line[LOG], line[LOG_CAPACITY] = self._log.address, len(self._log)
 
@@ -266,13 +296,20 @@ class Store:
         if wanted > line[CAPACITY]:
             self._rows.make_room(wanted)
             line[ROWS], line[CAPACITY] = self._rows.address, len(self._rows)
-            for number, arrangement in self.arrangements.items():
-                if isinstance(arrangement, Arrangement):
-                    arrangement.marks.make_room(len(self._rows))
-                    self.catalog.A[number, MARKS] = arrangement.marks.address
+            self._make_mark_room()
+
+    def _make_mark_room(self) -> None:
+        """Makes room for a mark of each line in the arrangements."""
+        for number, arrangement in self.arrangements.items():
+            if isinstance(arrangement, Arrangement):
+                arrangement.marks.make_room(len(self._rows))
+                self.catalog.A[number, MARKS] = arrangement.marks.address
 
     def _make_count_room(self, instances: int) -> None:
         """Makes room for so many instances in the totals; widens the store early, so that this is rare."""
+        if self.is_slim:
+            self.widen()
+            return
         used = self.rows[: int(self.line[USED])]
         numbers = row_counts.totals(used, self.columns), row_counts.counts(used, self.columns)
         room = row_counts.LARGEST_NARROW - max(int(each.max(initial=0)) for each in numbers)
@@ -281,23 +318,67 @@ class Store:
         else:
             self.widen()
 
+    @property
+    def is_slim(self) -> bool:
+        """True if the numbers of a row share one word."""
+        return bool(self.line[WIDE] == IS_SLIM)
+
     def widen(self) -> None:
-        """Gives total and count of each row a word each, if they share one. Line numbers do not change."""
-        if not self.line[WIDE]:
-            before, wide = self.rows, Growing(np.int64, len(self.rows), width=self.columns + WIDE_EXTRA)
-            for start in range(0, int(self.line[USED]), _AT_ONCE):
-                some = before[start : start + _AT_ONCE]
-                wide.array[start : start + _AT_ONCE] = row_counts.in_width(some, self.columns, wide.array.shape[1])
-            self._use(wide)
-            self.catalog.resized.add(self.relation)
+        """Gives the numbers of each row one word more, unless each has its own. Line numbers do not change."""
+        if self.is_slim:
+            self._change_width(self.columns + ROW_EXTRA)
+            self.line[COUNT_ROOM] = row_counts.LARGEST_NARROW - SLIM_MASK
+        elif not self.line[WIDE]:
+            self._change_width(self.columns + WIDE_EXTRA)
+
+    def _make_slim(self) -> None:
+        """Gives the numbers of each row one word, if they fit; no reader has seen the rows."""
+        line, columns = self.line, self.columns
+        if line[WIDE] or self.versions.is_published or line[TOP] >= FIRST_DEEP:
+            return
+        for start in range(0, int(line[USED]), _AT_ONCE):
+            some = self.rows[start : min(start + _AT_ONCE, int(line[USED]))]
+            if int(row_counts.totals(some, columns).max()) > LARGEST_SLIM:
+                return
+        self._change_width(columns + SLIM_EXTRA)
+        line[COUNT_ROOM] = WIDEN >> 1
+
+    def _change_width(self, width: int) -> None:
+        """Moves the rows to lines of another width: in their memory, unless readers may be there."""
+        used = int(self.line[USED])
+        starts = range(0, used, _AT_ONCE)
+        if self.versions.is_published:
+            before, fresh = self.rows, Growing(np.int64, len(self.rows), width=width)
+            for start in starts:
+                some = before[start : min(start + _AT_ONCE, used)]
+                fresh.array[start : start + len(some)] = row_counts.in_width(some, self.columns, width)
+            self._use(fresh)
+        else:
+            rows, before_width = self._rows, self.width
+            rows.make_room(-(-used * width // before_width) + 1)
+            words = rows.array.reshape(-1)
+            # Lines that become longer go to the back: the last ones first.
+            for start in starts if width < before_width else reversed(starts):
+                end = min(start + _AT_ONCE, used)
+                some = words[start * before_width : end * before_width].reshape(-1, before_width).copy()
+                moved = row_counts.in_width(some, self.columns, width)
+                words[start * width : end * width] = moved.reshape(-1)
+            del words
+            rows.set_width(width)
+            self._use(rows)
+            self._make_mark_room()
+        self.catalog.resized.add(self.relation)
 
     def _use(self, rows: Growing[np.int64]) -> None:
         """Sets the memory of the rows."""
         self._rows, self.width = rows, rows.array.shape[1]
         line = self.line
         line[ROWS], line[CAPACITY], line[WIDTH] = rows.address, len(rows), self.width
-        line[WIDE] = int(row_counts.is_wide(rows.array, self.columns))
-        if line[WIDE]:
+        line[WIDE] = 0
+        if row_counts.is_slim(rows.array, self.columns):
+            line[WIDE] = IS_SLIM
+        elif row_counts.is_wide(rows.array, self.columns):
+            line[WIDE] = IS_WIDE
             line[COUNT_ROOM] = 1 << 62
 
     def _grow_index(self, size: int) -> None:
@@ -330,8 +411,8 @@ class Store:
     def make_free_room(self, rows: int) -> None:
         """Makes room for `rows` more free lines."""
         line = self.line
-        wanted = int(line[FREE_COUNT]) + rows
-        if wanted > line[FREE_CAPACITY]:
+        wanted = line.item(FREE_COUNT) + rows
+        if wanted > line.item(FREE_CAPACITY):
             self._free.make_room(wanted)
             line[FREE], line[FREE_CAPACITY] = self._free.address, len(self._free)
 
@@ -344,18 +425,26 @@ class Store:
 
     # Arrangements
 
-    def arrange(self, keys: tuple[int, ...] | Order) -> None:
-        """Builds the arrangement by these columns, or the trie, from the present rows, unless there is one."""
+    def arrange(self, keys: tuple[int, ...] | Order, look: Callable[[], None] | None = None) -> None:
+        """Builds the arrangement by these columns, or the trie, from the present rows, unless there is one.
+
+        `look` is called now and then meanwhile; it may raise, and then there is none.
+        """
         number = self.catalog.arrangement(self.relation, keys)
         if number in self.arrangements:
             return
         self._begin_arrangement(number)
-        if isinstance(keys, Order):
-            trie = self.arrangements[number] = Trie(keys.columns)
-            trie.build(self.catalog.S, self.catalog.A, number, self.relation, self.lines())
-        else:
-            arrangement = self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
-            arrangement.build(self.catalog.S, self.catalog.A, number, self.relation)
+        where = self.catalog.S, self.catalog.A, number, self.relation
+        try:
+            if isinstance(keys, Order):
+                trie = self.arrangements[number] = Trie(keys.columns)
+                trie.build(*where, self.lines(), look)
+            else:
+                arrangement = self.arrangements[number] = Arrangement(keys, int(self.line[CAPACITY]))
+                arrangement.build(*where, look=look)
+        except BaseException:
+            self.arrangements.pop(number, None)
+            raise
         self.line[FIRST_ARRANGEMENT] = number
 
     def arrange_for_readers(self, keys: tuple[int, ...]) -> None:
@@ -392,6 +481,7 @@ class Store:
     def disarrange(self, keys: tuple[int, ...] | Order) -> None:
         """Frees the arrangement by these columns, if there is one: epochs no longer maintain it."""
         number = self.catalog.arrangement(self.relation, keys)
+        self.catalog.version += 1
         if self.arrangements.pop(number, None) is None:
             return
         self.catalog.resized.add(self.relation)
@@ -423,11 +513,16 @@ class Store:
         count = self.line.item(LOG_COUNT)
         if not count:
             # Most strata of a large program that a small change visits.
-            self._inserted = self._deleted = NO_LINES
             self.line[INSERTED_COUNT] = self.line[DELETED_COUNT] = 0
             return True
-        self._make_change_room(count, count)
-        return bool(finish_epoch.finish_stratum(self.catalog.S, self.relation, self._inserted, self._deleted) == 0)
+        self.make_change_room(count)
+        return bool(finish_epoch.finish_stratum(self.catalog.S, self.relation) == 0)
+
+    def make_change_room(self, count: int) -> None:
+        """Makes room for the lines of so many inserted, and of so many deleted rows."""
+        if count > self.line.item(CHANGE_ROOM):
+            room = max(count, SMALLEST)
+            self._set_change_room(room, room)
 
     def compare_with(self, old: Store, *, is_read: bool) -> None:
         """Finds the inserted and deleted rows after a Bootstrap into this fresh store, against the replaced store.
@@ -441,7 +536,7 @@ class Store:
             finish_epoch.mark_all_inserted(self.catalog.S, self.relation)
             return
         before = self.catalog.shadow(self.relation)
-        self._make_change_room(int(self.line[USED]), missing)
+        self._set_change_room(int(self.line[USED]), missing)
         kept = np.zeros(int(old.saved[USED]), dtype=np.uint8)
         scratch = np.empty(PIECE, dtype=np.int64)
         missing -= int(finish_epoch.mark_inserted(self.catalog.S, before, self.relation, kept, scratch))
@@ -455,26 +550,29 @@ class Store:
             ) >= 0:
                 self.grow_arrangement(full)
 
-    def fill(self, rows: Words, *, is_read: bool) -> None:
+    def fill(self, rows: Words, *, is_read: bool, look: Callable[[], None] | None = None) -> None:
         """Inserts different rows as the facts of this fresh store, which replaces one without rows; see `compare_with`.
-        All threads share many rows.
+        All threads share many rows, unless `look` is to be called now and then, which may raise.
         """
         self.make_row_room(len(rows))
         pool = self.catalog.thread_pool
-        threads = 1 if pool is None or len(rows) < _AT_ONCE else pool.threads
-        starts = [len(rows) * part // threads for part in range(threads + 1)]
+        threads = 1 if pool is None or look is not None or len(rows) < _AT_ONCE else pool.threads
 
-        def fill(me: int) -> int:
+        def fill(first: int, end: int) -> int:
             scratch = np.empty(PIECE, dtype=np.int64)
-            where = self.catalog.S, self.relation
-            done: int = finish_epoch.fill_facts(*where, rows, starts[me], starts[me + 1], int(is_read), scratch)
+            done: int = finish_epoch.fill_facts(self.catalog.S, self.relation, rows, first, end, int(is_read), scratch)
             return done
 
         finish_epoch.fill_facts.load()  # several threads must not load it at once
         if pool is None or threads == 1:
-            fill(0)
+            step = len(rows) if look is None else _AT_ONCE
+            for first in range(0, len(rows), step or 1):
+                if look is not None:
+                    look()
+                fill(first, min(first + step, len(rows)))
         else:
-            pool.run(fill)
+            starts = [len(rows) * part // threads for part in range(threads + 1)]
+            pool.run(lambda me: fill(starts[me], starts[me + 1]))
         self._are_facts(len(rows), is_read=is_read)
 
     def take(self, load: Load) -> None:
@@ -490,7 +588,7 @@ class Store:
         self.line[USED] = self.line[LIVE] = self.line[INSERTED_COUNT] = count
         self._is_stamped = is_read
         if is_read:
-            self._make_change_room(count, 0)
+            self._set_change_room(count, 0)
             self._inserted[:] = np.arange(count)
 
     def finish_alone(self) -> None:
@@ -498,36 +596,87 @@ class Store:
         finish_epoch.mark_all_inserted(self.catalog.S, self.relation)
         self.line[INSERTED_COUNT] = 0
 
-    def _make_change_room(self, inserted: int, deleted: int) -> None:
+    def _set_change_room(self, inserted: int, deleted: int) -> None:
         self._inserted, self._deleted = np.empty(inserted, dtype=np.int32), np.empty(deleted, dtype=np.int32)
         self.line[INSERTED], self.line[DELETED] = self._inserted.ctypes.data, self._deleted.ctypes.data
+        self.line[CHANGE_ROOM] = min(inserted, deleted)
 
     def rows_to_stay(self) -> int:
         """Returns how many rows there are after the epoch, once the stratum is finished."""
-        return len(self) - (int(self.line[DELETED_COUNT]) if self._deleted_from is None else 0)
+        return len(self) - (self.line.item(DELETED_COUNT) if self._deleted_from is None else 0)
 
     def has_overlay(self) -> bool:
         """True if the epoch has changed this store."""
-        line = self.line
-        return bool(line[LOG_COUNT] or line[INSERTED_COUNT] or line[DELETED_COUNT] or line[PENDING_COUNT])
+        item = self.line.item
+        return bool(item(LOG_COUNT) or item(INSERTED_COUNT) or item(DELETED_COUNT) or item(PENDING_COUNT))
+
+    def has_large_update(self) -> bool:
+        """True if the overlay is that of a large Update, whose commit `Catalog.finish_commits` ends."""
+        return self.line.item(LOG_COUNT) >= FINISHED_LATER
+
+    def prepare_commit(self) -> None:
+        """Does of a commit what readers need not wait for: all of it, for a store that they do not see yet."""
+        if self.versions.is_published:
+            self.versions.make_room(self)
+            self.make_free_room(self.line.item(DELETED_COUNT))
+        else:
+            self.commit()
 
     def commit(self) -> None:
-        """Makes the overlay the state."""
+        """Makes the overlay the state. Of a large Update, `Catalog.finish_commits` does most of the work later."""
         if self._deleted_from is not None:
             self.line[DELETED_COUNT], self._deleted_from = 0, None
-        self.make_free_room(int(self.line[DELETED_COUNT]))
+        self.make_free_room(self.line.item(DELETED_COUNT))
         if not self._is_stamped:
             self.line[INSERTED_COUNT] = 0
             self._is_stamped = True
         versions = self.versions
         if versions.is_published:
             change = versions.before_commit(self)
+            is_log_held = change is not None and self.gives_overlay_away
+            if self.has_large_update() and self.catalog.unfinished is not None:
+                self.catalog.unfinished.append(self._show(change, is_log_held=is_log_held))
+                return
             finish_epoch.commit(self.catalog.S, self.catalog.A, self.relation)
             versions.after_commit(self, change)
+            if change is not None:
+                self._hold_deleted(change)
+            self._shrink_log(is_log_held=is_log_held)
         else:
             finish_epoch.commit(self.catalog.S, self.catalog.A, self.relation)
             versions.publish(self)
-        self._shrink_log()
+            self._shrink_log()
+
+    def _show(self, change: Change | None, *, is_log_held: bool) -> Callable[[], None]:
+        """Makes the overlay the state for readers, who look past deleted rows; returns the rest of the commit."""
+        logged, deleted = self.line.item(LOG_COUNT), self.line.item(DELETED_COUNT)
+        finish_epoch.show(self.catalog.S, self.relation)
+        self.versions.after_commit(self, change)
+
+        def finish() -> None:
+            if not self.is_attached:
+                return
+            finish_epoch.clear_stamps(self.catalog.S, self.relation, 0, logged)
+            for first in range(0, deleted, REMOVED_IN_A_TURN):
+                if first:
+                    sleep(LET_READERS_IN)
+                with self.catalog.pins.turning():
+                    end = min(first + REMOVED_IN_A_TURN, deleted)
+                    finish_epoch.remove_deleted(self.catalog.S, self.catalog.A, self.relation, first, end)
+            if change is not None:
+                self._hold_deleted(change)
+            self._shrink_log(is_log_held=is_log_held)
+
+        return finish
+
+    def _hold_deleted(self, change: Change) -> None:
+        """Keeps the deleted lines of the last commit, the last ones on the list of free lines, out of it."""
+        self.line[FREE_COUNT] -= len(change.deleted)
+
+    @property
+    def gives_overlay_away(self) -> bool:
+        """True if the arrays of the overlay are so large that the store makes new ones after the commit."""
+        return len(self._log) > LARGE_LOG and min(len(self._inserted), len(self._deleted)) > FEW
 
     def forget(self, oldest: int | None) -> bool:
         """See `versions.Keeper`."""
@@ -545,21 +694,25 @@ class Store:
             finish_epoch.roll_back(self.catalog.S, self.catalog.A, self.relation)
         self._shrink_log()
 
-    def _shrink_log(self) -> None:
-        """Frees the memory of a large epoch's overlay."""
-        if len(self._log) > 1 << 16:
+    def _shrink_log(self, *, is_log_held: bool = False) -> None:
+        """Frees the memory of a large epoch's overlay; `is_log_held`: a reader may still need the log."""
+        if len(self._log) > LARGE_LOG:
+            if not is_log_held:
+                self.catalog.keep_log(self._log)
             self._log = Growing(np.int64, width=LOG_WIDTH)
             self.line[LOG], self.line[LOG_CAPACITY] = 0, 0
         if len(self._queues[0]) > 1 << 16:
             self._queues = [Growing(np.int32), Growing(np.int32)]
             self.line[PENDING_ROWS] = self.line[BATCH] = self.line[PENDING_CAPACITY] = 0
-        self._inserted = self._deleted = NO_LINES
+        if len(self._inserted) > FEW or len(self._deleted) > FEW:
+            self._inserted = self._deleted = NO_LINES
+            self.line[CHANGE_ROOM] = 0
 
     # Reading
 
     def inserted_lines(self) -> Lines:
         if self._is_stamped:
-            return self._inserted[: int(self.line[INSERTED_COUNT])]
+            return self._inserted[: self.line.item(INSERTED_COUNT)]
         return self.lines().astype(np.int32)
 
     def inserted_rows(self) -> ChangedRows:
@@ -585,11 +738,10 @@ class Store:
         found: Words = rows[self._deleted_found()]
         return found
 
-    def deleted_elsewhere(self) -> Words:
-        """Returns the deleted rows that are only in a store that was replaced, with a total of 0."""
-        if self._deleted_from is None:
-            return np.empty((0, self.width), dtype=np.int64)
-        found = self.deleted_numbers()
+    def deleted_with_no_total(self) -> Words:
+        """Returns the deleted rows after a Bootstrap, wherever they are, with a total of 0."""
+        # The store that was replaced may be wide where this one is not.
+        found = row_counts.in_width(self.deleted_numbers(), self.columns, self.width)
         found[:, self.columns :] = 0
         return found
 
@@ -599,7 +751,7 @@ class Store:
         return self._deleted_found()
 
     def _deleted_found(self) -> Lines:
-        return self._deleted[: int(self.line[DELETED_COUNT])]
+        return self._deleted[: self.line.item(DELETED_COUNT)]
 
     def batch_lines(self) -> Lines:
         """Returns the lines that died or entered with the present wave. Not to be held."""
@@ -620,8 +772,7 @@ class Store:
 
     def ranks_of(self, lines: Words | Lines) -> Words:
         """Returns the ranks of some rows."""
-        ranks: Words = (self.rows[lines, self.columns + META] >> RANK_SHIFT) & RANK_MASK
-        return ranks
+        return row_counts.ranks(self.rows[lines], self.columns)
 
     def totals_of(self, lines: Words | Lines | slice) -> Words:
         """Returns the totals of some rows: how many instances each has."""
@@ -633,6 +784,8 @@ class Store:
 
     def set_numbers(self, lines: Words | Lines | slice, total: Words, count: Words) -> None:
         """Sets the totals and counts of some rows."""
+        if self.is_slim:
+            self.widen()
         most = max(int(each.max(initial=0)) for each in (total, count))
         if most > row_counts.LARGEST_NARROW:
             self.widen()
@@ -648,6 +801,8 @@ class Store:
 
     def present_lines(self) -> Words:
         """Returns the lines of the rows that are present with the epoch's changes, once the stratum is finished."""
+        if self.line[LIVE] == self.line[USED] and not self.line[DELETED_COUNT]:
+            return np.arange(int(self.line[USED]))
         stamps = self.rows[: int(self.line[USED]), self.columns + META] >> STAMP_SHIFT
         return np.flatnonzero((stamps >= 0) & (stamps != FREED))
 

@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from tidelog.engine.local.kernels.layout import (
     CAPACITY,
-    FREE_COUNT,
     FREED,
     LIVE,
     META,
@@ -102,25 +101,35 @@ class Versions:
         line[PRESENT] = self.present.address
         self.used, self.live, self.is_published = used, int(line[LIVE]), True
 
+    def make_room(self, store: Store) -> None:
+        """Makes room for a byte of each line of a published store: in other memory, since readers may be here."""
+        line = store.line
+        before = self.settle(store) if self.present is None else self.present
+        capacity = line.item(CAPACITY)
+        if len(before.array) < capacity:
+            fresh = Growing(np.uint8, max(capacity, 2 * len(before.array)))
+            fresh.array[: self.used] = before.array[: self.used]
+            fresh.array[self.used : line.item(USED)] = 0  # written in the turn: it is not to wait for memory
+            line[PRESENT] = fresh.address
+            self.present = fresh
+
     def before_commit(self, store: Store) -> Change | None:
         """Prepares a commit of a published store; returns the change to keep, if a pin needs it."""
-        line = store.line
-        present = self.settle(store) if self.present is None else self.present
-        capacity = line.item(CAPACITY)
-        if len(present.array) < capacity:
-            present.make_room(capacity)
-            line[PRESENT] = present.address
+        if self.present is None or len(self.present.array) < store.line.item(CAPACITY):
+            self.make_room(store)
         pins = store.catalog.pins
         if not pins.is_pinned:
             return None
-        return Change(pins.commits + 1, store.inserted_lines(), store.deleted_lines(), store.logged().copy())
+        arrays = store.inserted_lines(), store.deleted_lines(), store.logged()
+        if not store.gives_overlay_away:
+            inserted, deleted, log = arrays
+            arrays = inserted.copy(), deleted.copy(), log.copy()
+        return Change(pins.commits + 1, *arrays)
 
     def after_commit(self, store: Store, change: Change | None) -> None:
         line = store.line
         self.used, self.live = line.item(USED), line.item(LIVE)
         if change is not None:
-            # The lines are the last ones on the list of free lines: they stay out of it.
-            line[FREE_COUNT] -= len(change.deleted)
             self.history = (*self.history, change)
             store.catalog.pins.keeping.add(store)
 

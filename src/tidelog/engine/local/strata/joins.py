@@ -19,19 +19,23 @@ import numpy as np
 from tidelog.diagnostics.errors import EvaluationError, InternalError, OverflowedError, TidelogError
 from tidelog.engine.local.encoding.words import Values, Words
 from tidelog.engine.local.execution.bytecode import Bytecode, Segment
+from tidelog.engine.local.execution.list_joins import ListJoin
 from tidelog.engine.local.execution.plan_cache import IN_BOOTSTRAP, IN_UPDATE, REMOVED_IN_UPDATE, PlanCache
 from tidelog.engine.local.execution.python_step import evaluate
 from tidelog.engine.local.execution.rule_costs import RuleCosts
-from tidelog.engine.local.execution.threads import NO_INPUTS, SegmentExecutor, ThreadPool
+from tidelog.engine.local.execution.threads import NO_INPUTS, NO_READS, SegmentExecutor, ThreadPool
 from tidelog.engine.local.kernels import entry_points
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.catalog import Catalog
-from tidelog.engine.local.storage.load import Load
+from tidelog.engine.local.storage.load import Load, StagedRows
 from tidelog.engine.local.storage.store import Store, slots_for
 from tidelog.engine.local.strata.row_wise_waves import RowWiseWaves
 from tidelog.functions.runtime_errors import ROW_ERRORS, without_result
-from tidelog.maintain.limits import Running, Watch
-from tidelog.maintain.switch import Meter, Progress, Touched
+from tidelog.maintain.cost_history import Event
+from tidelog.maintain.limits import NO_LIMIT, Running, Watch
+from tidelog.maintain.source_rule import written_rule
+from tidelog.maintain.switch import RANK_LIMIT, Meter, Progress, Touched
+from tidelog.plan.variant import Variant
 from tidelog.rules.ir import Rule, RuleProgram, Stratum
 from tidelog.rules.lower.program import expressions_of
 from tidelog.types import Type
@@ -45,6 +49,12 @@ ROW_WISE_PART = 4  # of the waves so far: after so many more, a Bootstrap asks a
 # their own seconds that they have for that, and the least of these.
 ARRANGING_ROW, PLANNING, ARRANGING_PART, LEAST_ARRANGING = 12e-9, 1e-4, 0.125, 2e-3
 MANY_FACTS = 20_000  # see `_only_loads_facts`
+FEW_CHANGES = 2_000  # rows below: with more, the switch decides before an Update begins
+NO_EVENTS: Mapping[Event, int] = {}
+SMALL_UPDATE: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)  # the control words of a whole Update
+SMALL_UPDATE[[k.STAGE, k.LOGGING, k.THREADS, k.CHUNK, k.COMBINE, k.THREADS_AVAILABLE, k.MOST_WAVES, k.MOST_RANK]] = (
+    k.STAGE_BEGIN, 1, 1, k.ALL_ROWS, 1, 1, NO_LIMIT, RANK_LIMIT,
+)  # fmt: skip
 
 _Error = TypeVar("_Error", bound=Exception)
 
@@ -71,6 +81,7 @@ class LocalStratum:
     whole_in_update = False
     _phase = k.INSERT
     _row_wise: RowWiseWaves | None = None  # during a Bootstrap
+    _begun: Words | None = None  # while a small Update waits for a decision: the relations that `drive` is given
     _waves_done = 0, 0  # waves of this Bootstrap that went head by head before all others, and their instances
 
     def __init__(
@@ -115,6 +126,7 @@ class LocalStratum:
             removed_in_update=self.removed_in_update,
             whole_in_update=self.whole_in_update,
         )
+        self.plans.may_list = type(self) is LocalStratum
         self._inside = self.plans.inside
         self._control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         self._hashes: Words = np.empty(k.PIECE, dtype=np.int64)
@@ -239,8 +251,9 @@ class LocalStratum:
             self._load = None
         return self.catalog.net_rows(relation, np.ascontiguousarray(rows), signs)
 
-    def begin_load(self, rows: int) -> Words | None:
-        """Returns where to write so many facts for the only relation of the stratum; None if they would not stay."""
+    def begin_load(self, rows: int, staged: StagedRows | None = None) -> Words | None:
+        """Returns where to write so many facts for the only relation of the stratum, or where those that are `staged`
+        lie; None if they would not stay."""
         self._load = None
         if type(self) is not LocalStratum or not self._takes_only_facts() or rows < MANY_FACTS:
             return None
@@ -248,7 +261,7 @@ class LocalStratum:
         if not store.columns or len(self.inherited.get(store.relation, ())):
             return None
         is_read = store.relation in self.read_above
-        self._load = Load(rows, store.columns, slots_for(rows), is_read=is_read)
+        self._load = Load(rows, store.columns, slots_for(rows), is_read=is_read, staged=staged)
         return self._load.words
 
     def made_words(self) -> Iterator[tuple[Type, Words]]:
@@ -291,10 +304,83 @@ class LocalStratum:
 
     def update(self, meter: Meter) -> bool:
         """Runs the ranked Update: RETRACT, then INSERT. False if the meter gave it up: then `roll_back` must follow."""
+        if self._begun is not None:
+            return self._continue_update(meter)
         if self._only_loads_facts():
             self.bootstrap()
             return True
         return self._run_update(meter)
+
+    def small_update(self, most: int) -> Mapping[Event, int] | None:
+        """See `StratumState.small_update`. One call of a kernel, if the plans of the last Update are still good."""
+        if type(self) is not LocalStratum or self.has_changed or not self.watch.is_plain:
+            return None
+        if not self.stratum.rules:
+            if self._only_loads_facts():
+                return None
+            self._exchange_facts(None)
+            return NO_EVENTS
+        if self.facts:
+            return None
+        lines, events, count = self.catalog.S, {}, 0
+        changed = []
+        for relation, inserted_event, deleted_event in self.plans.events:
+            if inserted := lines.item(relation, k.INSERTED_COUNT):
+                events[inserted_event] = inserted
+            if deleted := lines.item(relation, k.DELETED_COUNT):
+                events[deleted_event] = deleted
+            if inserted or deleted:
+                changed.append(relation)
+                count += inserted + deleted
+        reads = self.plans.for_few_rows(changed)
+        if reads is None or count > FEW_CHANGES or not self._run_small_update(reads, most):
+            return None
+        self._look(None)
+        return events
+
+    def _run_small_update(self, reads: Words, most: int) -> bool:
+        """Runs a whole Update. False if it has to be prepared, or meets more instances: then it has begun."""
+        control, executor = self._control, self.plans.executor
+        control[:] = SMALL_UPDATE
+        control[k.YIELD_AT] = most
+        executor.reset()
+        while (status := executor.drive(control, self.plans.table, reads)) != k.DONE:
+            if not self._make_room(control, status):
+                if status == k.YIELD:
+                    self._begun = reads
+                elif status != k.OLD_PLANS:
+                    self.roll_back()  # the usual way tells what is wrong
+                return False
+        self._end_update(control)
+        return True
+
+    def _make_room(self, control: Words, status: int) -> bool:
+        """Makes the room that a kernel has asked for; returns False if it has returned for another reason."""
+        stores, need = self.catalog.stores, control.item(k.NEED)
+        if status == k.GROW:
+            stores[need].make_room(control.item(k.NEED_AT), control.item(k.NEED_INSTANCES))
+        elif status == k.GROW_ARRANGEMENT:
+            stores[self.catalog.A.item(need, k.RELATION)].grow_arrangement(need)
+        elif status == k.GROW_CHANGES:
+            stores[need].make_change_room(control.item(k.NEED_AT))
+        else:
+            return False
+        return True
+
+    def _continue_update(self, meter: Meter | None) -> bool:
+        """Continues the Update that `small_update` has begun. False if the meter gave it up."""
+        assert self._begun is not None
+        reads, self._begun = self._begun, None
+        if self._go_on(self._control, meter, reads, logging=True, before=0) is None:
+            return False
+        self._end_update(self._control)
+        return True
+
+    def _end_update(self, control: Words) -> None:
+        """Takes the results of a whole Update from its control words."""
+        self._phase, self.waves = k.INSERT, control.item(k.WAVES_BEFORE)
+        self.work = control.item(k.INSTANCES)
+        self.instances += self.work - 2 * control.item(k.KILLED)
 
     def _run_update(self, meter: Meter | None) -> bool:
         """Runs the ranked Update, to its end if there is no meter."""
@@ -351,6 +437,7 @@ class LocalStratum:
         for relation, (inserted, deleted) in self.facts.items():
             store = catalog.stores[relation]
             store.make_room(len(inserted) + len(deleted))
+            store.make_change_room(len(inserted) + len(deleted))
             facts = np.ascontiguousarray(deleted), np.ascontiguousarray(inserted)
             while True:
                 status = entry_points.exchange_facts(
@@ -360,9 +447,8 @@ class LocalStratum:
                     break
                 store.grow_arrangement(int(self._control[k.NEED]))
                 facts = deleted[:0], inserted[:0]
-            if status != k.DONE or not store.finish_stratum():
+            if status != k.DONE:
                 raise self._broken()
-            self._mark_changed(store)
             changed += len(inserted) - len(deleted)
         self._phase, self.waves, self.work = k.INSERT, 0, 0
         self._look(None)
@@ -404,6 +490,8 @@ class LocalStratum:
 
     def bootstrap(self) -> None:
         """Derives the stratum from the rows below it and its facts, into fresh stores."""
+        if self._begun is not None:
+            self.roll_back()
         pool = self._thread_pool
         began = pool.processor_seconds
         if self._fill_with_facts():
@@ -457,6 +545,7 @@ class LocalStratum:
             born = self._run(k.INSERT, None, logging=False)
         finally:
             self.plans.zones.drop()
+            self.plans.list_joined.clear()
         assert born is not None
         return born
 
@@ -534,10 +623,16 @@ class LocalStratum:
 
     # The end of the epoch
 
+    def prepare_commit(self) -> None:
+        """Does of a large commit what readers need not wait for."""
+        for store in self.stores():
+            if self.replaced or store.has_large_update():
+                store.prepare_commit()
+
     def commit(self) -> None:
         """Makes the overlay the committed state."""
         for store in self.stores():
-            if store.relation in self.replaced or store.has_overlay():
+            if store.has_overlay() or (store.relation in self.replaced and not store.versions.is_published):
                 store.commit()
             store.line[k.CHANGED] = 0
         self.replaced.clear()
@@ -549,6 +644,7 @@ class LocalStratum:
 
     def roll_back(self) -> None:
         """Rolls back the changes of this epoch to the stratum; its facts stay, for another try."""
+        self._begun = None
         if self.replaced:
             for relation, old in self.replaced.items():
                 self.catalog.restore(relation, old)
@@ -580,10 +676,6 @@ class LocalStratum:
 
     def _run(self, phase: int, meter: Meter | None, *, logging: bool, before: int = 0) -> int | None:
         """Runs one phase to its end; returns the instances that it met, or None if the meter gave it up."""
-        stride = YIELD_INSTANCES
-        if meter is not None:
-            meter.begin()
-            stride = min(stride, meter.stride)
         control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         control[k.PHASE], control[k.WAVE], control[k.STATE] = phase, -1, k.STATE_END
         if not logging and self._waves_done[0]:
@@ -592,28 +684,38 @@ class LocalStratum:
                 k.STATE_NEXT,
                 self._waves_done[1],
             )
-        control[k.YIELD_AT] = control[k.INSTANCES] + stride
         control[k.LOGGING] = 1 if logging else 0
         control[k.LAST_WAVE] = last_round = self._last_round() - before
         if self.stratum.recursive and phase == k.INSERT:
             # It is prepared again when its relations have grown: a Bootstrap before waves 1, 3, 7, 15 …
             control[k.LAST_WAVE] = min(REPLAN_WAVE if logging else max(0, int(control[k.WAVE])), last_round)
-        control[k.PYTHON_VARIANTS] = int(self.runs_python or self.plans.in_python)
+        control[k.PYTHON_VARIANTS] = int(self.runs_python or self.plans.in_python or bool(self.plans.list_joined))
         control[k.THREADS], control[k.CHUNK], control[k.COMBINE] = 1, k.ALL_ROWS, 1
         control[k.THREADS_AVAILABLE], control[k.SHARE_FROM] = self._thread_pool.threads, self._thread_pool.share_from
         control[k.BELOW] = 0 if logging else sum(len(self.catalog.stores[relation]) for relation in self.reads)
-        catalog = self.catalog
-        executor = self.plans.executor
-        executor.reset()
-        prepared = 0
+        self.plans.executor.reset()
         self.plans.reserved.clear()
-        self._phase = phase
+        return self._go_on(control, meter, NO_READS, logging=logging, before=before)
+
+    def _go_on(self, control: Words, meter: Meter | None, reads: Words, *, logging: bool, before: int) -> int | None:
+        """Continues a phase, or a whole Update, to its end; see `_run`."""
+        stride = YIELD_INSTANCES
+        if meter is not None:
+            meter.begin()
+            stride = min(stride, meter.stride)
+        control[k.YIELD_AT] = control[k.INSTANCES] + stride
+        last_round, prepared = self._last_round() - before, 0
+        executor = self.plans.executor
+        self._phase = control.item(k.PHASE)
 
         def running() -> Rule | None:
             return self._running(control)
 
         while True:
-            status = executor.drive(control, self.plans.table)
+            if control[k.STAGE] == k.STAGE_INSERT and self.stratum.recursive and control[k.LAST_WAVE] > last_round // 2:
+                control[k.LAST_WAVE] = max(REPLAN_WAVE, control.item(k.WAVE))  # see `_run`
+            status = executor.drive(control, self.plans.table, reads)
+            self._phase = control.item(k.PHASE)
             self._look(running)
             self.watch.at(int(control[k.WAVE]))
             if status == k.DONE:
@@ -622,12 +724,9 @@ class LocalStratum:
                 if meter is not None:
                     meter.end(int(control[k.INSTANCES]))
                 return int(control[k.INSTANCES])
-            if status == k.GROW:
-                catalog.stores[int(control[k.NEED])].make_room(int(control[k.NEED_AT]), int(control[k.NEED_INSTANCES]))
-            elif status == k.GROW_ARRANGEMENT:
-                number = int(control[k.NEED])
-                catalog.stores[int(catalog.A[number, k.RELATION])].grow_arrangement(number)
-            elif status == k.PYTHON:
+            if self._make_room(control, status):
+                continue
+            if status == k.PYTHON:
                 self._run_in_python(control)
             elif status == k.YIELD:
                 control[k.YIELD_AT] = control[k.INSTANCES] + stride
@@ -653,7 +752,7 @@ class LocalStratum:
                 control[k.LAST_WAVE] = min(2 * wave if logging else wave + wave // ROW_WISE_PART, last_round)
             elif status == k.DIVISION:
                 bytecode = self.plans.variants[int(control[k.VARIANT])]
-                raise self.division(bytecode.at[int(control[k.NODE])].rule)
+                raise self._divided(control, bytecode.at[int(control[k.NODE])])
             else:
                 raise self._broken()
 
@@ -724,6 +823,10 @@ class LocalStratum:
         """Runs the variants of this wave whose expressions need Python, or every variant."""
         for number, bytecode in enumerate(self.plans.variants):
             phase, wave = int(control[k.PHASE]), int(control[k.WAVE])
+            if number in self.plans.list_joined and wave == 0:
+                for join in self.plans.list_joined[number]:
+                    self._run_by_lists(control, join)
+                continue
             if not (every or bytecode.in_python) or not entry_points.has_delta(
                 self.catalog.S, self.plans.table, number, phase, wave
             ):
@@ -736,18 +839,31 @@ class LocalStratum:
                 with self.costs.measured(rule):
                     self._feed(control, bytecode, bytecode.segments, NO_INPUTS)
             except ZeroDivisionError as error:
-                raise self.division(rule, self._with_row(error, control, bytecode)) from None
+                raise self.division(rule, self._with_row(error, control, bytecode.variants[0])) from None
             except OverflowedError as error:
-                found = self._with_row(error, control, bytecode)
-                found.add_rule(rule.text, rule.span)
+                found = self._with_row(error, control, bytecode.variants[0])
+                written = self._source_rule(rule)
+                found.add_rule(written.text, written.span)
                 raise found from None
 
-    def _with_row(self, error: _Error, control: Words, bytecode: Bytecode) -> _Error:
-        """Returns the error of a variant's Python step with all variables of its row, if it is one of a row.
+    def _run_by_lists(self, control: Words, join: ListJoin) -> None:
+        """Runs a rule that is joined by lists."""
+        head = self.numbers[join.rule.head.relation]
+        with self.costs.measured(join.rule):
+            self.costs.emitted += join.run(
+                lambda out, count: self._apply(control, head, out, count), lambda: self._look(join.rule)
+            )
 
-        The steps have only what later ones read. So the variant runs once more, with all variables and up to the error.
+    def _divided(self, control: Words, variant: Variant) -> EvaluationError:
+        """Returns the error of a variant in which a kernel divided by zero."""
+        return self.division(variant.rule, self._with_row(ZeroDivisionError(), control, variant))
+
+    def _with_row(self, error: _Error, control: Words, variant: Variant) -> _Error:
+        """Returns the error of a variant with all variables of its row, if it is one of a row.
+
+        Python steps have only what later ones read, and kernels name nothing. So the variant runs once more, with all
+        variables, expressions that may fail in Python, and up to the error.
         """
-        (variant,) = bytecode.variants
         expressions = expressions_of((variant.rule,))
         if not isinstance(error, ROW_ERRORS) or self.program.functions.has_side_effects(*expressions):
             return error
@@ -766,9 +882,10 @@ class LocalStratum:
         own = executor.at_root(control, bytecode.segments[0])
         while True:
             status = executor.enumerate(own, bytecode)
-            rule = bytecode.at[max(int(own[k.NODE]), 0)].rule
+            variant = bytecode.at[max(int(own[k.NODE]), 0)]
+            rule = variant.rule
             if status == k.DIVISION:
-                raise self.division(rule)
+                raise self._divided(control, variant)
             self._look(rule)
             for relation, out, count in executor.take():
                 self._apply(control, relation, out, count)
@@ -792,7 +909,7 @@ class LocalStratum:
         while True:
             status = executor.enumerate(self.catalog, bytecode.kind, self.plans.executor.scratch)
             if status == k.DIVISION:
-                raise self.division(rule)
+                raise ZeroDivisionError
             found = executor.take()
             self._look(rule)
             if len(found) and segment.after is not None:
@@ -807,8 +924,8 @@ class LocalStratum:
     def _apply(self, control: Words, head: int, out: Words, count: int) -> None:
         """Applies `count` instances (head, level) to the store of their head."""
         applied = entry_points.apply_some(control, self.catalog.S, head, out, count)
-        if applied == k.GROW:
-            self.catalog.stores[head].make_room(count)
+        while applied == k.GROW:
+            self.catalog.stores[head].make_room(count, int(control[k.NEED_INSTANCES]))
             applied = entry_points.apply_some(control, self.catalog.S, head, out, count)
         if applied != 0:
             raise self._broken()
@@ -816,8 +933,13 @@ class LocalStratum:
     def division(self, rule: Rule, error: ZeroDivisionError | None = None) -> EvaluationError:
         """Returns the error of a rule with an expression that has no result; in kernels that is a division by zero."""
         names = ", ".join(self.relations)
-        where = f"in the rule `{rule.text}` at {rule.span} (stratum {names}); the last commit is intact"
+        written = self._source_rule(rule)
+        where = f"in the rule `{written.text}` at {written.span} (stratum {names}); the last commit is intact"
         return without_result(where, error)
+
+    def _source_rule(self, rule: Rule) -> Rule:
+        """Returns the rule of the program that a rule is part of."""
+        return written_rule(rule, (each for stratum in self.program.strata for each in stratum.rules))
 
 
 def _without(rows: Words, others: Words) -> Words:

@@ -19,7 +19,7 @@ from tidelog.engine.local.strata.joins import LocalStratum
 from tidelog.functions.scalar import ScalarFunction
 from tidelog.library._runtime.extern import ContinuedTransformer
 from tidelog.maintain.switch import Meter
-from tidelog.rules.ir import Rule, Transform
+from tidelog.rules.ir import Rule, Transform, Variable
 from tidelog.values import record_text
 from tidelog.values.structs import field_values
 
@@ -78,7 +78,8 @@ class MaterializedStratum(LocalStratum, ABC):
         except ZeroDivisionError as error:
             raise self.division(rule, error) from None
         except OverflowedError as error:
-            error.add_rule(rule.text, rule.span)
+            written = self._source_rule(rule)
+            error.add_rule(written.text, written.span)
             raise
         except SumOverflowError as error:
             raise self.sum_overflow(rule, error) from None
@@ -87,10 +88,16 @@ class MaterializedStratum(LocalStratum, ABC):
         """Returns the error for a sum that does not fit into its type."""
         place = rule.span if rule.group is None else rule.group.atom.span
         columns, definitions = self.program.relations[rule.head.relation].columns, self.program.functions.definitions
-        key = ", ".join(record_text(value, each.type, definitions) for value, each in zip(error.key, columns))
+        names = [f"{term.name} = " if isinstance(term, Variable) else "" for term in rule.head.terms]
+        key = ", ".join(
+            name + record_text(value, each.type, definitions) for name, value, each in zip(names, error.key, columns)
+        )
         where = f" of the key ({key})" if key else ""
+        written = self._source_rule(rule)
+        of_rule = "" if "#" in written.head.relation or written.text == place.text else f" of the rule `{written.text}`"
         return EvaluationError(
-            f"the sum{where} does not fit into `{error.type}`, in `{place.text}` at {place}; the last commit is intact",
+            f"the sum{where} does not fit into `{error.type}`, in `{place.text}`{of_rule} at {place};"
+            " the last commit is intact",
             code=Code.SUM_OVERFLOW,
             help="a wider type has room for it, for example `var x: bigint = sum(…) by (…)`",
         )

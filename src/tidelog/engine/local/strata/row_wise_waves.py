@@ -14,7 +14,7 @@ from tidelog.engine.local.execution import row_wise
 from tidelog.engine.local.execution.row_wise_rules import fits
 from tidelog.engine.local.execution.threads import ThreadPool
 from tidelog.engine.local.kernels import layout as k
-from tidelog.rules.ir import Rule
+from tidelog.rules.ir import Assign, Rule
 
 if TYPE_CHECKING:
     from tidelog.engine.local.strata.joins import LocalStratum
@@ -37,12 +37,17 @@ class RowWiseWaves:
         self._is_declined = False  # this Bootstrap cannot go head by head
         self._from_rows = 0  # rows of a wave that goes head by head again
         self._first = 0  # instances of wave 0
-        self._met = 0, 0  # waves and instances of this Bootstrap when it last asked whether to go head by head
+        # Waves, instances and rows of the present wave of this Bootstrap when it last asked whether to go head by head.
+        self._met = 0, 0, 0
 
     def may_start(self) -> bool:
-        """True if wave 0 might go head by head: it has rows to join, and no facts of its own."""
+        """True if wave 0 might go head by head: it has rows to join, and no facts of its own.
+
+        Rules that make words would have to find them all before it is known whether that is worth it.
+        """
         return (
             self._stratum.rows_below() >= row_wise.START_ROWS
+            and not any(isinstance(each, Assign) for rule in self._rules for each in rule.body)
             and any(len(rule.positives) > 1 and not self._is_recursive(rule) for rule in self._rules)
             and not self._stratum.row_count
             and len(self._fitting_rules()) == len(self._rules) > 0
@@ -61,7 +66,7 @@ class RowWiseWaves:
             return False
         stratum = self._stratum
         run = row_wise.RowWise(
-            rules, stratum.relations, stratum.numbers, stratum.catalog, self._pool, stratum.values.word
+            rules, stratum.relations, stratum.numbers, stratum.catalog, self._pool, stratum.values.word, self._look
         )
         stratum.plans.reserved.release()
         batch = int(stratum.catalog.S[stratum.plans.inside, k.BATCH_COUNT].sum())
@@ -94,13 +99,17 @@ class RowWiseWaves:
         # The instances of wave 0 say nothing about the recursion.
         wave, instances = int(control[k.WAVE]), int(control[k.INSTANCES])
         met = (instances - self._met[1]) / (wave - self._met[0]) if wave > 1 else 0
+        if wave > 1:
+            # Waves are expected to go on growing.
+            growth = max(batch / max(self._met[2], 1), 1.0) ** (1 / (wave - self._met[0]))
+            met *= min(growth, row_wise.MOST_GROWTH)
         if wave <= 1:
             self._first = instances
-        self._met = wave, instances
+        self._met = wave, instances, batch
         rows, before = below + self._stratum.row_count, instances - self._first
         return (
             batch >= max(row_wise.FIRST_ROWS, self._from_rows)
-            and max(row_wise.PART * batch, instances) >= below
+            and max(row_wise.PART * batch, instances, met) >= below
             and (met >= row_wise.MET * rows or (met >= row_wise.BUSY and before >= row_wise.MET_BEFORE * rows))
         )
 

@@ -14,6 +14,7 @@ from tidelog.engine.local.strata.materialized import TransformStratum
 from tidelog.engine.local.strata.monotone.in_kernels import MonotoneInKernels, MonotoneInKernelsRecompute
 from tidelog.engine.local.strata.monotone.kernel_plan import kernel_plan
 from tidelog.engine.local.strata.monotone.stratum import MonotoneRecomputeStratum, MonotoneStratum
+from tidelog.engine.local.strata.ordinals import OrdinalStratum
 from tidelog.engine.local.strata.recursive_group_by import RoundsStratum
 from tidelog.engine.local.strata.weighted import LatestStratum, StreamGroupStratum, WeightedStratum
 from tidelog.engine.local.strategies.circuit.stratum import CircuitStratum
@@ -21,6 +22,7 @@ from tidelog.engine.local.strategies.counting.stratum import CountingStratum
 from tidelog.engine.local.strategies.elastic_paper.stratum import PaperStratum
 from tidelog.engine.local.strategies.trace.stratum import RequestedTraceStratum, TraceStratum, is_traceable
 from tidelog.library._runtime.equivalence_closure import EquivalenceClosure
+from tidelog.library._runtime.ordinal_table import OrdinalTable
 from tidelog.rules.analysis.copies import Copies
 from tidelog.rules.analysis.fixed_keys import has_fixed_keys
 from tidelog.rules.analysis.monotone import is_monotone
@@ -61,8 +63,13 @@ def kind_of(stratum: Stratum, program: RuleProgram, strategy: str, copies: Copie
         return GroupStratum if rule.group.aggregates is None else AggregateStratum
     transforms = [rule.transform for rule in stratum.rules if rule.transform is not None]
     if transforms:
-        is_closure = isinstance(transforms[0].transformer, EquivalenceClosure)
-        return EquivalenceStratum if is_closure else TransformStratum
+        match transforms[0].transformer:
+            case EquivalenceClosure():
+                return EquivalenceStratum
+            case OrdinalTable():
+                return OrdinalStratum
+            case _:
+                return TransformStratum
     if relation.weighted:
         is_latest = any(feed.relation == relation.name and feed.latest for feed in program.feeds)
         return LatestStratum if is_latest else WeightedStratum

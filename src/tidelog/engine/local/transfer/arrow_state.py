@@ -61,6 +61,7 @@ class StateTables:
         self._copies = copies
         self._names = {number: name for name, number in numbers.items()}
         self._changes: dict[str, pa.Table] = {}
+        self._replaced: dict[str, tuple[Store, Words]] = {}
         self._weight_changes: dict[str, pa.Table] = {}
         self.inspected: dict[str, pa.Table] = {}
 
@@ -71,7 +72,9 @@ class StateTables:
         if name in self._copies.places:
             return self._copied_table(name, self._copies.places[name])
         store = self._catalog.stores[self._numbers[name]]
-        table = self._state_table(name, store, store.rows[store.lines()])
+        lines, used = store.lines(), int(store.line[k.USED])
+        # Without a free line there is no need of a copy, which would be as large as the relation.
+        table = self._state_table(name, store, store.rows[:used] if len(lines) == used else store.rows[lines])
         if name in self._copies.grouping:
             # Its own rule derives it from the groups.
             return self._numbered(name, table.columns[: store.columns], len(table), is_fact=False)
@@ -93,6 +96,12 @@ class StateTables:
 
     def changes(self, name: str) -> pa.Table:
         """Returns the rows whose numbers the epoch changed, with the new numbers."""
+        if name in self._replaced:
+            store, deleted = self._replaced.pop(name)
+            # Deleted rows that were in this store are no longer there after the commit.
+            deleted = row_counts.in_width(deleted, store.columns, store.width)
+            rows = np.concatenate([store.rows[store.present_lines()], deleted])
+            self._changes[name] = self._state_table(name, store, rows)
         known = self._changes.get(name)
         return state_schema(self._program.relations[name]).empty_table() if known is None else known
 
@@ -103,20 +112,25 @@ class StateTables:
 
     def begin(self) -> None:
         """Forgets the changes of the last epoch."""
-        self._changes, self._weight_changes, self.inspected = {}, {}, {}
+        self._changes, self._replaced, self._weight_changes, self.inspected = {}, {}, {}, {}
 
     def collect(self, strata: Iterable[LocalStratum]) -> None:
-        """Notes the changes that an epoch, which visited these strata, is about to commit."""
+        """Notes the changes that an epoch, which visited these strata, is about to commit.
+
+        The rows that a Bootstrap replaced are all of the relation: their table is made when it is asked for.
+        """
         for stratum in strata:
             if isinstance(stratum, WeightedStratum):
                 self._collect_weights(stratum)
                 continue
             for store in stratum.stores():
-                # After a Bootstrap there is no log: every row has new numbers.
-                lines = store.lines() if store.relation in stratum.replaced else store.touched_lines()
-                rows = np.concatenate([store.rows[lines], store.deleted_elsewhere()])
+                name = self._names[store.relation]
+                if store.relation in stratum.replaced:
+                    # After a Bootstrap there is no log: every row has new numbers.
+                    self._replaced[name] = (store, store.deleted_with_no_total())
+                    continue
+                rows = store.rows[store.touched_lines()]
                 if len(rows):
-                    name = self._names[store.relation]
                     self._changes[name] = self._state_table(name, store, rows)
 
     def take_inspected(self, name: str, changes: list[tuple[Row, int, int]]) -> None:
@@ -174,9 +188,11 @@ class StateTables:
     def _state_table(self, name: str, store: Store, rows: Words) -> pa.Table:
         relation = self._program.relations[name]
         table = self._values.words_to_table(rows[:, : store.columns], relation)
-        meta = rows[:, store.columns + k.META]
+        meta = row_counts.metas(rows, store.columns)
+        ranks = meta >> k.RANK_SHIFT
+        ranks &= k.RANK_MASK
         numbers = [
-            arrow_numbers((meta >> k.RANK_SHIFT) & k.RANK_MASK),
+            arrow_numbers(ranks),
             arrow_numbers(row_counts.counts(rows, store.columns)),
             arrow_numbers(row_counts.totals(rows, store.columns)),
             arrow_numbers(meta & k.INPUT_BIT != 0),

@@ -15,8 +15,9 @@ pays for the lines that it changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ class CheckpointState:
     parts: Mapping[PartName, Words]
     sizes: Mapping[str, StoreSizes]
     instances: Mapping[str, int]  # of each stratum, by the first of the names of its relations
+    damage: Callable[[str], Exception] | None = None  # makes the error for what is found when the rows are indexed
 
     def bags(self, kind: str) -> dict[str, Bag]:
         """Returns the bags of a kind with one bag per relation."""
@@ -136,7 +138,8 @@ class _CapturedStore:
         self.used = int(line[k.USED])
         self.sizes = StoreSizes(int(line[k.LIVE]), int(line[k.TOP]))
         self.free = store.free_lines()
-        self.width = store.width
+        # Files have no slim rows.
+        self.width = max(store.width, store.columns + k.ROW_EXTRA)
         self._read = 0
         self._known: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
         self._aside: list[tuple[Words, Words]] = []
@@ -203,7 +206,8 @@ def load_stores(state: CheckpointState, catalog: Catalog, numbers: Mapping[str, 
     nothing: Words = np.empty(0, dtype=np.int64)
     for name, sizes in state.sizes.items():
         free = state.parts.get(PartName(FREE, name), nothing).reshape(-1)
-        catalog.stores[numbers[name]].adopt(state.parts[PartName(ROWS, name)], free, sizes.live, sizes.top)
+        repeated = None if state.damage is None else partial(state.damage, f"a row of `{name}` is there twice")
+        catalog.stores[numbers[name]].adopt(state.parts[PartName(ROWS, name)], free, sizes.live, sizes.top, repeated)
         catalog.resized.add(numbers[name])
 
 

@@ -231,7 +231,9 @@ def test_a_division_by_zero_names_its_rule_and_the_state_is_as_before() -> None:
         strategy="circuit",
     )
     run.commit({"A": [(5,)]})
-    with pytest.raises(EvaluationError, match=r"division by zero in the rule `P\(y\) :- A\(x\), var y = 100 / x\.`"):
+    with pytest.raises(
+        EvaluationError, match=r"division by zero, with x = 0, in the rule `P\(y\) :- A\(x\), var y = 100 / x\.`"
+    ):
         run.commit({"A": [(0,), (10,)]})
     assert run.rows("P") == {(5,): 1, (20,): 1}
     assert run.commit({"A": [(10,)]}, {"A": [(5,)]}) == {"P": {(10,): 1, (5,): -1, (20,): -1}}

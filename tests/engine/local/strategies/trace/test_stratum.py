@@ -22,3 +22,21 @@ def test_a_literal_that_is_known_is_looked_up_before_one_that_is_cheaper() -> No
         for relation, row in facts:
             run.commit({relation: [row]})
         assert run.rows("P") == {(5, 2): 1}, facts
+
+
+def test_a_variable_that_equals_a_constant_is_bound_after_a_literal() -> None:
+    text = """
+        input relation E(a: u64, b: u64)
+        input relation F(b: u64)
+        output relation P(x: u64)
+        output relation Q(x: u64, y: u64)
+        P(x) :- E(1, x), x == 2.
+        Q(x, y) :- E(x, y), x == 3, F(z), y + z == 9.
+    """
+    run = Running(text, strategy="trace")
+    run.commit({"E": [(1, 2), (1, 3), (3, 4), (2, 4)], "F": [(5,)]})
+    assert (run.rows("P"), run.rows("Q")) == ({(2,): 1}, {(3, 4): 1})
+    run.commit({"E": [(3, 8), (3, 7)], "F": [(1,)]})
+    assert run.rows("Q") == {(3, 4): 1, (3, 8): 1}
+    run.commit({"F": [(2,)]})
+    assert run.rows("Q") == {(3, 4): 1, (3, 8): 1, (3, 7): 1}

@@ -50,14 +50,6 @@ class _Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plain:
-    """An expression as bytecode, of some columns."""
-
-    segment: Segment
-    columns: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class _Called:
     """A function of all parameters, of which it reads some columns; the result as words, or as ranks. `row` are the
     columns of all parameters: errors name their values."""
@@ -67,6 +59,15 @@ class _Called:
     type: Type
     ranked: bool
     row: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """An expression as bytecode, of some columns. `called` finds the row in which it fails."""
+
+    segment: Segment
+    columns: tuple[int, ...]
+    called: _Called
 
 
 _Computed = _Ranks | _Floats | _Plain | _Called
@@ -143,7 +144,10 @@ class Columns:
             return places[of.name]
         types = dict(zip(places, (self.types[column] for column in places.values())))
         if is_plain(of) and is_word(of.type):
-            return self._add(_Plain(self._segment(of, types, names), tuple(places[name] for name in names)))
+            read = tuple(places[name] for name in names)
+            row = tuple(places.items())
+            called = _Called(compile_scalar(of, names, self._functions), read, of.type, ranked=False, row=row)
+            return self._add(_Plain(self._segment(of, types, names), read, called))
         assert aggregate.read is not None
         function = aggregate.read
         if of is not aggregate.of:
@@ -196,8 +200,8 @@ class Columns:
                 return self._ranks(rows[:, column], type_)
             case _Floats(column):
                 return self._floats(rows[:, column], self.types[column])
-            case _Plain(segment, columns):
-                return self._evaluated(segment, rows, columns, pace)
+            case _Plain():
+                return self._evaluated(computed, rows, pace)
             case _Called():
                 return self._called(computed, rows, pace)
 
@@ -210,19 +214,20 @@ class Columns:
         numbers = np.array(self._values.decode(distinct, type_), dtype=np.float64)
         return numbers.view(np.int64)[codes.reshape(-1)]
 
-    def _evaluated(self, segment: Segment, rows: Words, columns: tuple[int, ...], pace: Pace) -> Words:
+    def _evaluated(self, computed: _Plain, rows: Words, pace: Pace) -> Words:
+        columns = computed.columns
         control: Words = np.zeros(k.CONTROL_FIELDS, dtype=np.int64)
         control[k.PHASE], control[k.THREADS], control[k.CHUNK] = k.INSERT, 1, k.ALL_ROWS
         inputs = np.zeros((len(rows), len(columns) + 1), dtype=np.int64)
         inputs[:, :-1] = rows[:, list(columns)]
-        executor = SegmentExecutor(segment, control, inputs)
+        executor = SegmentExecutor(computed.segment, control, inputs)
         found = np.empty(len(rows), dtype=np.int64)
         done, status = 0, k.FULL
         while status != k.DONE:
             pace()
             status = executor.enumerate(self._catalog, k.KIND_RULE, self._scratch)
             if status == k.DIVISION:
-                raise ZeroDivisionError
+                return self._called(computed.called, rows, pace)  # raises with the row
             some = executor.take()
             found[done : done + len(some)] = some[:, 0]
             done += len(some)

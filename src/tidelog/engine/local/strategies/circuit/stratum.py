@@ -118,7 +118,8 @@ class CircuitStratum(LocalStratum):
         except ZeroDivisionError as error:
             raise self.division(self._rule_in_python(), error) from None
         except OverflowedError as error:
-            error.add_rule(self._rule_in_python().text, self._rule_in_python().span)
+            written = self._source_rule(self._rule_in_python())
+            error.add_rule(written.text, written.span)
             raise
 
     def _rule_in_python(self) -> Rule:

@@ -14,7 +14,7 @@ moves. All changes that follow have an iteration above i. `BUCKETS` has a list o
 from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
-from tidelog.engine.local.kernels.apply_instances import add_pending, with_rank, with_stamp
+from tidelog.engine.local.kernels.apply_instances import add_pending, with_stamp
 from tidelog.engine.local.kernels.arrange import arrange_queue, unarrange_row
 from tidelog.engine.local.kernels.index import (
     fetch_ahead,
@@ -28,7 +28,7 @@ from tidelog.engine.local.kernels.index import (
     touch,
 )
 from tidelog.engine.local.kernels.memory import entry_point, kernel, load32, load64, store32, store64
-from tidelog.engine.local.kernels.row_counts import set_count, set_numbers, set_total, total_of
+from tidelog.engine.local.kernels.row_counts import set_count, set_numbers, set_total, total_of, with_rank
 from tidelog.engine.local.kernels.waves import has_room, take_pending
 
 # The words of a relation's counts.
@@ -396,7 +396,7 @@ def show_pending(S, c, relation, step):
     for place in range(S[relation, k.PENDING_COUNT]):
         line = load32(S[relation, k.PENDING_ROWS], place)
         row = row_at(S, relation, line)
-        store64(row, columns + k.META, with_rank(with_stamp(load64(row, columns + k.META), MOVING), step))
+        store64(row, columns + k.META, with_rank(with_stamp(load64(row, columns + k.META), MOVING), step, 0))
         set_count(row, columns, wide, number_of_lowest(c, line))
     if S[relation, k.PENDING_COUNT] > 0:
         S[relation, k.TOP] = max(S[relation, k.TOP], step)

@@ -101,7 +101,8 @@ class TraceStratum(LocalStratum):
         statistics.expect({})
         self.traced = []
         for rule in self._traced_rules:
-            variant = plan_leapfrog(replace(rule, join="leapfrog"), deltas(rule)[-1], statistics, ())
+            leaping = replace(rule, join="leapfrog")
+            variant = plan_leapfrog(leaping, deltas(rule)[-1], statistics, (), begins_with_literal=True)
             variant = with_complements(variant, statistics, (), requested=rule.join == "leapfrog")
             self.traced.append(TracedRule(TracePlan(compiler, variant, frozenset(self.relations)), self.catalog))
         self._ready_tries()
