@@ -330,7 +330,7 @@ class Generated:
             else:
                 pattern = self._chance.choice(["a.*", "[ab]+", ".*b", "x y|Z", ".?"])
                 left = Term(f'"{pattern}"', lambda bound: pattern)
-                holds = lambda a, b: re.fullmatch(a, b) is not None  # noqa: E731
+                holds = lambda a, b: re.fullmatch(a.encode(), b.encode()) is not None  # noqa: E731
             text = f"{'!' if is_not else ''}{kind}({left.text}, {right.text})"
             if is_not:
                 positive = holds

@@ -387,6 +387,62 @@ CASES = (
         {"a.csv": "1\n2", "b.csv": "11\n12", "yes.csv": "()"},
     ),
     Case(
+        "the-target-of-an-aggregate-shares-no-variable",
+        """
+        .decl e(a: number, b: number)
+        e(1, 5). e(1, 3). e(2, 7). e(3, 1).
+        .decl r(s: symbol, a: number, n: number)
+        .output r
+        r("least", a, n) :- e(a, b), n = min b : { e(a, b) }.
+        r("all", a, n) :- e(a, _), n = sum a : { e(a, _) }.
+        r("both", a, n) :- e(a, b), n = sum a + b : { e(a, b) }.
+        r("two", a, n) :- e(a, b), n = max a : { e(a, b), e(b, _) }.
+        r("inner", a, n) :- e(a, _), n = sum x : { e(a, x), x > min y - a : { e(a, y) } }.
+        """,
+        {
+            "r.csv": "least\t1\t3\nleast\t2\t7\nleast\t3\t1\nall\t1\t7\nall\t2\t7\nall\t3\t7\nboth\t1\t23\n"
+            "both\t2\t23\nboth\t3\t23\ntwo\t1\t1\ntwo\t3\t3\ninner\t1\t8\ninner\t2\t7\ninner\t3\t1"
+        },
+    ),
+    Case(
+        "macros-with-any-number-of-arguments",
+        """
+        #define FAIL(message, ...) failed(message) :- __VA_ARGS__
+        #define LIST_1(a) [a, nil]
+        #define LIST_2(a, ...) [a, LIST_1(__VA_ARGS__)]
+        #define LIST_3(a, ...) [a, LIST_2(__VA_ARGS__)]
+        #define COUNT_4(a, b, c, n, ...) n
+        #define COUNT(...) COUNT_4(__VA_ARGS__, 3, 2, 1)
+        #define LIST_N2(n, ...) LIST_ ## n(__VA_ARGS__)
+        #define LIST_N(n, ...) LIST_N2(n, __VA_ARGS__)
+        #define LIST(...) LIST_N(COUNT(__VA_ARGS__), __VA_ARGS__)
+        .type List = [head: number, tail: List]
+        .decl p(x: number)
+        p(1). p(2).
+        .decl failed(s: symbol)
+        FAIL("two", p(x), x > 1).
+        FAIL("three", p(x), x > 2).
+        .decl l(l: List)
+        l(LIST(7)). l(LIST(8, 9)). l(LIST(1, 2, 3)).
+        .output failed, l
+        """,
+        {"failed.csv": "two", "l.csv": "[1, [2, [3, nil]]]\n[7, nil]\n[8, [9, nil]]"},
+    ),
+    Case(
+        "match-on-bytes",
+        """
+        .decl s(x: symbol)
+        s("é"). s("aé"). s("b").
+        .decl r(x: symbol, n: number)
+        .output r
+        r(x, 1) :- s(x), match(".", x).
+        r(x, 2) :- s(x), match("..", x).
+        r(x, 3) :- s(x), match("[[:alpha:]]+", x).
+        r(x, 4) :- s(x), match("aé", x).
+        """,
+        {"r.csv": "b\t1\né\t2\nb\t3\naé\t4"},
+    ),
+    Case(
         "formats",
         """
         .decl t(s: symbol, n: number)

@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tidelog
 from tidelog.cli.progress import Progress
 from tidelog.cli.run_souffle import run_files
-from tidelog.database.program.program import Program
+from tidelog.database.program.program import Program, compile_source, read_source
 from tidelog.diagnostics.errors import TidelogError
+from tidelog.rules.lower.program import Options
+from tidelog.souffle.dialect import SOUFFLE
 
 AGREES = "agrees"
 
@@ -47,8 +48,9 @@ class Published:
         own = self.folder / "facts"
         return own if own.is_dir() else self.folder
 
-    def compiled(self, word_bits: int) -> Program:
-        return tidelog.compile(self.program, dialect="souffle", search_path=[self.folder], word_bits=word_bits)
+    def compiled(self, word_bits: int, *, waits_for_facts: bool = False) -> Program:
+        options = Options(dialect=SOUFFLE, word_bits=word_bits, waits_for_facts=waits_for_facts)
+        return compile_source(read_source(self.program), [self.folder], options)
 
     def expected(self) -> dict[str, list[str]]:
         """Returns the sorted lines of each file that Soufflé writes, and of its console output as `stdout`."""
@@ -83,7 +85,8 @@ def run_batch(case: Published, word_bits: int, engine: str) -> str:
             os.dup2(stream.fileno(), 1)
             try:
                 with Progress() as progress:
-                    database, _ = run_files(copy.compiled(word_bits), copy.facts, here, engine, {}, progress)
+                    program = copy.compiled(word_bits, waits_for_facts=True)
+                    database, _ = run_files(program, copy.facts, here, engine, {}, progress)
                     database.close()
             finally:
                 sys.stdout.flush()

@@ -203,3 +203,33 @@ def test_what_is_restricted_is_neither_queried_nor_used_by_added_clauses() -> No
             tx.insert("edge", [(1, 2)])
             tx.add_rules("out(x) :- edge(x, _).")
         assert database.relation("out").rows() == [(1,)]
+
+
+def test_a_clause_of_a_whole_relation_is_removed_by_its_text() -> None:
+    text = """
+    .pragma "magic-transform" "*"
+    .decl one(x: number)
+    .input one
+    .decl two(x: number)
+    .input two
+    .decl a(x: number)
+    a(x) :- one(x).
+    .decl c(x: number)
+    c(x) :- two(x), a(x), x != 1.
+    .decl d(x: number)
+    d(x) :- one(x), a(x), !c(x).
+    .decl answer(x: number)
+    .output answer
+    answer(x) :- one(x), d(x).
+    """
+    with compiled(text).open() as database:
+        with database.transaction() as tx:
+            tx.insert("one", [(1,), (2,), (3,)])
+            tx.insert("two", [(1,), (2,)])
+        assert sorted(database.relation("answer").rows()) == [(1,), (3,)]
+        with database.transaction() as tx:
+            tx.remove_rules("c(x) :- two(x), a(x), x != 1.")
+        assert sorted(database.relation("answer").rows()) == [(1,), (2,), (3,)]
+        with database.transaction() as tx:
+            tx.add_rules("c(x) :- two(x), a(x), x != 1.")
+        assert sorted(database.relation("answer").rows()) == [(1,), (3,)]

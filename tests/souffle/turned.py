@@ -98,11 +98,16 @@ def _chosen(program: SouffleProgram) -> frozenset[str]:
         names = {node.name for node in nodes if isinstance(node, tree.Atom)}
         for head in clause.heads:
             reads.setdefault(head.name, set()).update(names)
-            if any(isinstance(node, tree.Counter) for node in nodes):
+            if any(map(_counts, nodes)):
                 found.add(head.name)
     while new := {name for name, names in reads.items() if names & found} - found:
         found |= new
     return frozenset(found)
+
+
+def _counts(node: tree.Node) -> bool:
+    """True for a counter, and for an ordinal: both depend on the history."""
+    return isinstance(node, tree.Counter) or (isinstance(node, tree.Functor) and node.name == "ord")
 
 
 def _facts(program: SouffleProgram, source: Source) -> Iterator[tuple[str, Span, Row]]:
@@ -118,7 +123,7 @@ def _facts(program: SouffleProgram, source: Source) -> Iterator[tuple[str, Span,
             continue
         place = (span.start, span.end)
         for rule in rules_of(clause):
-            counts = any(isinstance(node, tree.Counter | tree.UserFunctor) for node in tree.walk(rule.head))
+            counts = any(_counts(node) or isinstance(node, tree.UserFunctor) for node in tree.walk(rule.head))
             planned = None if counts else plan_rule(rule, Kinds(rule, declared, []), bits, [])
             name = rule.head.name
             inline = "inline" in declared.relations[name].qualifiers
@@ -136,11 +141,16 @@ def _clauses(program: SouffleProgram, source: Source, search_path: SearchPath) -
     """Yields the clauses that `add_rules` and `remove_rules` take."""
     plain = _plain_text(source)
     for clause in parse(source, search_path, program.bits).program.items:
-        if not isinstance(clause, tree.Clause) or clause.better is not None or not _is_whole(plain, clause.span):
+        if not isinstance(clause, tree.Clause) or not _is_whole(plain, clause.span):
             continue
         relations = program.declared.relations
         names = {head.name for head in clause.heads}
-        fixed = any(name in program.recomputed or "inline" in relations[name].qualifiers for name in names)
+        if clause.better is not None and not names & program.recomputed.keys():
+            continue
+        read = {node.name for node in tree.walk(clause) if isinstance(node, tree.Atom)}
+        fixed = any("inline" in relations[name].qualifiers for name in names)
+        # Relations with only the rows that outputs ask for take no clauses (E841).
+        fixed = fixed or bool(read & program.restricted)
         if clause.span.source is source and not fixed:
             yield clause.span
 

@@ -11,7 +11,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DIRECTIVE = re.compile(
     r"^[ \t]*\.(decl|type|input|output|printsize|limitsize|comp|init|functor|pragma|include|number_type|symbol_type"
     r"|lattice|plan)[ \t\r\n]",
-    re.MULTILINE,
+    re.MULTILINE | re.IGNORECASE,
 )
 _DECLARATION = re.compile(
     r"^[ \t]*(input|output|extern|typedef|relation|multiset|stream|function|import|apply|index)[ \t]+&?[A-Za-z]",

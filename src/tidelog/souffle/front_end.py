@@ -7,6 +7,7 @@
 | declare | types, relations, functors and directives by name |
 | rules_of, inlined, with_lattices, scoped | clauses → rules: one head, one conjunction, no inline relation |
 | check_rule, Kinds, plan_rule | names and types right; how values are held; an order in which a rule can run |
+| number_values | ordinals → look-ups in tables of them |
 | magic_sets | what outputs ask for, where the program wants that → rules that derive no more |
 | strata | negation and aggregates below what reads them; strata that have to be recomputed |
 | lower | rules → Tidelog's syntax tree |
@@ -20,7 +21,6 @@ from dataclasses import dataclass, field
 from tidelog.diagnostics.errors import ProgramError
 from tidelog.diagnostics.report import Diagnostic
 from tidelog.diagnostics.spans import Source
-from tidelog.library._runtime.equivalence_closure import EquivalenceClosure
 from tidelog.souffle.check.check_rule import check_rule
 from tidelog.souffle.check.declared import Declared, declare
 from tidelog.souffle.check.expand_components import expand_components
@@ -29,10 +29,10 @@ from tidelog.souffle.check.kinds import Kinds
 from tidelog.souffle.check.lattices import check_lattices, with_lattices
 from tidelog.souffle.check.normal_form import Rule, rules_of
 from tidelog.souffle.check.scope import scoped
-from tidelog.souffle.evaluate.evaluate_stratum import RecomputedStratum
-from tidelog.souffle.lower.lower_program import Lowered, lower_program
+from tidelog.souffle.lower.lower_program import Lowered, Transformer, lower_program
 from tidelog.souffle.plan import terms
 from tidelog.souffle.plan.magic_sets import magic_sets
+from tidelog.souffle.plan.number_values import Numbering, number_values
 from tidelog.souffle.plan.plan_rule import plan_rule
 from tidelog.souffle.plan.strata import strata
 from tidelog.souffle.text.parse import in_order, parse
@@ -48,31 +48,39 @@ class SouffleProgram:
 
     `tree` is what Tidelog's checker takes, `transformers` are the Python functions of strata that are recomputed, by
     name, and `recomputed` says why. `facts` is the input relation of each relation that is read. `inlining` has the
-    clauses of inline relations, for clauses that are added. Relations that magic sets have `restricted` have only the
-    rows that outputs ask for.
+    clauses of inline relations, for clauses that are added, `ordinals` the tables of ordinals by kind. Relations that
+    magic sets have `restricted` have only the rows that outputs ask for. `reads` are the relations that the clauses of
+    a relation read.
     """
 
     tree: ast.Program
     declared: Declared
     sources: tuple[Source, ...]
-    transformers: Mapping[str, RecomputedStratum | EquivalenceClosure]
+    transformers: Mapping[str, Transformer]
     recomputed: Mapping[str, str]
     facts: Mapping[str, str]
     lowered: Lowered
     bits: int
     inlining: Inlining
+    ordinals: Mapping[str, Numbering]
     restricted: frozenset[str] = frozenset()
+    reads: Mapping[str, frozenset[str]] = field(default_factory=dict)
     warnings: tuple[Diagnostic, ...] = field(default=())
 
 
 def read_souffle(
-    source: Source, search_path: SearchPath = (), bits: int = WORD_BITS, *, waits: bool = False
+    source: Source,
+    search_path: SearchPath = (),
+    bits: int = WORD_BITS,
+    macros: Mapping[str, str] | None = None,
+    *,
+    waits: bool = False,
 ) -> SouffleProgram:
     """Returns the program of a text. Raises ProgramError with all errors of the first step that finds any.
 
     With `waits`, facts of the text count when `LOADED` has its row, if that can make a difference.
     """
-    parsed = parse(source, search_path, bits)
+    parsed = parse(source, search_path, bits, macros)
     diagnostics: list[Diagnostic] = []
     program = expand_components(parsed.program, diagnostics)
     declared = declare(program, diagnostics)
@@ -88,11 +96,13 @@ def read_souffle(
     _stop(diagnostics, parsed.sources)
     strata(planned, declared, diagnostics)
     _stop(diagnostics, parsed.sources)
-    demand = magic_sets(planned, declared)
+    numbered = number_values(planned, declared)
+    declared.relations.update(numbered.relations)
+    demand = magic_sets(numbered.rules, declared)
     declared.relations.update(demand.relations)
     ordered = strata(demand.rules, declared, diagnostics)
     _stop(diagnostics, parsed.sources)
-    lowered = lower_program(ordered, declared, program.span, bits, waits=waits)
+    lowered = lower_program(ordered, declared, program.span, bits, numbered.tables, waits=waits)
     return SouffleProgram(
         lowered.tree,
         declared,
@@ -103,8 +113,17 @@ def read_souffle(
         lowered,
         bits,
         inlining,
+        numbered.tables,
         demand.restricted,
+        _reads(numbered.rules),
     )
+
+
+def _reads(rules: Sequence[terms.Planned]) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for rule in rules:
+        found.setdefault(rule.head, set()).update(name for step in rule.steps for name in terms.reads(step))
+    return {name: frozenset(read) for name, read in found.items()}
 
 
 def _rules(declared: Declared, diagnostics: list[Diagnostic], bits: int) -> tuple[list[Rule], Inlining]:

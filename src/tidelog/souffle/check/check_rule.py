@@ -13,6 +13,7 @@ from tidelog.souffle.check.kinds import FIXED
 from tidelog.souffle.check.normal_form import Literal, Rule
 from tidelog.souffle.text import tree
 
+_FEW = 8
 _ARITIES: dict[str, tuple[int, int | None]] = {
     "cat": (2, None),
     "range": (2, 3),
@@ -133,7 +134,7 @@ class _Checking:
                 f"branch `{name}` is not declared",
                 node,
                 "not known",
-                f"did you mean `${meant}`?" if meant else None,
+                f"did you mean `${meant}`?" if meant else _known_branches(self._declared),
             )
         elif len(info.fields) != len(arguments):
             self._report(
@@ -189,3 +190,9 @@ class _Checking:
 
     def _report(self, code: Code, message: str, node: tree.Node, label: str, help: str | None = None) -> None:
         self._diagnostics.append(diagnostic(code, message, node.span, label, help=help))
+
+
+def _known_branches(declared: Declared) -> str | None:
+    """Returns a help that names the branches of the program, if they are few."""
+    names = [f"`${name}`" for name in declared.types.branches]
+    return f"the branches are {', '.join(names)}" if 0 < len(names) <= _FEW else None

@@ -41,8 +41,11 @@ class Inlining:
 
     def _bodies(self, body: Sequence[Literal], rule: Rule, depth: int) -> list[tuple[Literal, ...]]:
         if depth > 50:
-            message = "inline relations need each other"
-            raise ProgramError((diagnostic(Code.NEGATIVE_CYCLE, message, rule.span, "in this clause"),))
+            names = sorted({each.name for each in body if isinstance(each, tree.Atom)} & set(self.rules))
+            shown = " and ".join(f"`{name}`" for name in names)
+            message = f"the inline relation {shown} needs itself" if len(names) == 1 else f"{shown} need each other"
+            help = "without `inline` it is derived like any relation"
+            raise ProgramError((diagnostic(Code.NEGATIVE_CYCLE, message, rule.span, "in this clause", help=help),))
         choices: list[list[tuple[Literal, ...]]] = []
         count = 1
         for literal in body:

@@ -76,6 +76,7 @@ class Kinds:
         self._open: list[tree.Record] = []
         self._records: list[tree.Record | tree.Nil] = []
         self._numeric: list[tuple[tree.Functor, tree.Node]] = []
+        self._numbers: list[tree.Number] = []
         self._broken = False
         for literal in rule.body:
             self._literal(literal)
@@ -188,8 +189,11 @@ class Kinds:
         match found:
             case tree.Text():
                 self._is(found, "symbol")
-            case tree.Number(_, kind) if kind:
-                self._is(found, kind)
+            case tree.Number(_, kind):
+                if kind:
+                    self._is(found, kind)
+                else:
+                    self._numbers.append(found)
             case tree.Counter() | tree.IterationCounter():
                 self._is(found, "number" if isinstance(found, tree.Counter) else "unsigned")
             case tree.Record(arguments):
@@ -212,7 +216,9 @@ class Kinds:
                 self._argument(inside)
                 wanted = self._declared.types.kind(type_)
                 self._is(found, wanted)
-                if isinstance(inside, tree.Record | tree.Nil):
+                # A constant is written in the type that it is cast to: `as(1, float)` is 1.0.
+                is_real = isinstance(inside, tree.Number) and not inside.kind and wanted == "float"
+                if is_real or isinstance(inside, tree.Record | tree.Nil):
                     self._is(inside, wanted)
             case tree.Functor():
                 self._functor(found)
@@ -324,6 +330,10 @@ class Kinds:
     def _check_numeric(self) -> None:
         if self._broken:
             return
+        for number in self._numbers:
+            wanted = self.of(number)
+            if wanted not in NUMERIC:
+                self._mismatch(number, "number", wanted)
         for functor, where in self._numeric:
             kind = self._kind.get(self._find(self._key(functor)))
             if kind is None:

@@ -2,15 +2,23 @@
 
     R(n) :- A(n), n = sum x : { B(x, n) }, 3 = count : { C(x) }.
 
-A variable of an aggregate that its surroundings bind too is theirs. All others are the aggregate's own, and are given
-names that nothing else has. A variable of a `min` or `max` that only the aggregate binds, and that is used outside, is
-a witness: the body stands outside, too, with the target equal to the result.
+A variable of an aggregate that its surroundings bind too is theirs, unless it is in the target: `n = sum x : { B(x) }`
+sums all of `B`, whatever `x` is outside. All others are the aggregate's own, and are given names that nothing else has.
+A variable of a `min` or `max` that only the aggregate binds, and that is used outside, is a witness: the body stands
+outside, too, with the target equal to the result.
+
+A witness of a `min` or `max` inside another aggregate needs that `min` outside, too:
+
+    R(n, w) :- n = count : { A(x), x > min y : { B(y, w) } }.
+
+    R(n, w) :- n = count : { A(x), x > min y : { B(y, w1) } }, v = min y : { B(y, w) }.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 from tidelog.souffle.check.normal_form import Literal, Rule, conjunctions
 from tidelog.souffle.check.rename import argument_with_variables, with_variables
@@ -21,10 +29,53 @@ def scoped(rule: Rule) -> Rule:
     """Returns the rule with the variables of its aggregates apart."""
     if not any(isinstance(node, tree.Aggregate) for part in (rule.head, *rule.body) for node in tree.walk(part)):
         return rule
+    rule = with_inner_witnesses_outside(rule)
     scoping = _Scoping()
     outside = [*rule.body]
     head, body = scoping.literals(rule.head, outside, frozenset())
     return replace(rule, head=head, body=tuple(body))
+
+
+def with_inner_witnesses_outside(rule: Rule) -> Rule:
+    """Returns the rule with each `min` or `max` outside, too, that stands inside an aggregate and has witnesses of the
+    rule; not one that shares variables with that aggregate.
+    """
+    body = [*rule.body]
+    bound = groundable(body)
+    for place, literal in enumerate(rule.body):
+        outer = [node for node in tree.walk(literal, into_aggregates=False) if isinstance(node, tree.Aggregate)]
+        for whole in outer:
+            for inner in [node for node in tree.walk(whole.body) if isinstance(node, tree.Aggregate)]:
+                if inner.function not in ("min", "max") or inner.target is None:
+                    continue
+                own = {node.name for node in _variables(inner.body, inner.target)}
+                value = tree.Variable(f"value@{len(body)}", span=inner.span)
+                rest = _with(whole, inner, value)
+                mark = f"@{len(body)}"
+                witnesses = own & outside_variables((rule.head, *rule.body), whole) - bound
+                witnesses -= {node.name for node in _variables(inner.target)}
+                if witnesses and not own & {node.name for node in _variables(rest.body, rest.target)} - bound:
+                    local = own - bound
+
+                    def apart(node: tree.Variable, local: set[str] = local, mark: str = mark) -> tree.Argument:
+                        return tree.Variable(node.name + mark, span=node.span) if node.name in local else node
+
+                    body[place] = _with(body[place], inner, argument_with_variables(inner, apart))
+                    body.append(tree.Constraint("=", value, inner, span=inner.span))
+    return replace(rule, body=tuple(body))
+
+
+def _with(node: Any, old: tree.Node, new: tree.Node) -> Any:
+    """Returns a node, or nodes, with another one in the place of `old`."""
+    if node is old:
+        return new
+    if isinstance(node, tuple):
+        return tuple(_with(each, old, new) for each in node)
+    if not isinstance(node, tree.Node):
+        return node
+    given = {each.name: getattr(node, each.name) for each in fields(node)}
+    changed = {name: made for name, value in given.items() if (made := _with(value, old, new)) is not value}
+    return replace(node, **changed) if any(changed[name] != given[name] for name in changed) else node
 
 
 class _Scoping:
@@ -93,7 +144,7 @@ class _Scoping:
         bound = given | groundable(whole, found)
         own = {node.name for node in _variables(found.body, found.target)}
         shared = own & (outer | given)
-        injected = shared & bound
+        injected = shared & bound - {node.name for node in _variables(found.target)}
         result = next(
             (
                 side.name
@@ -104,7 +155,7 @@ class _Scoping:
             ),
             None,
         )
-        witnesses = shared - injected - ({result} if result is not None else set())
+        witnesses = shared - bound - ({result} if result is not None else set())
         self._fresh += 1
         mark = f"@{self._fresh}"
         local = own - injected

@@ -20,7 +20,9 @@ from tidelog.diagnostics.errors import EvaluationError
 from tidelog.library.souffle_functors import numbers_between
 from tidelog.souffle.evaluate.evaluate_terms import Bindings, Row, Shapes, TermEvaluation
 from tidelog.souffle.evaluate.kept_numbers import KeptNumbers
+from tidelog.souffle.evaluate.outside_rows import rows_of
 from tidelog.souffle.plan import terms
+from tidelog.souffle.plan.clause_text import clause_of, clause_text
 from tidelog.souffle.text.constants import rounded, wrapped
 from tidelog.values.structs import Shape, Struct, classes
 
@@ -35,6 +37,10 @@ class RecomputedStratum:
     of columns; `limits` the sizes of `.limitsize`; `lattices` the functor of the least upper bound for each column of a
     lattice, and None for the others. `symbols` are those of the program's text: where the order of rows
     decides a choice, they come before all others. `functors` is filled when the program's functors are known.
+
+    Clauses are rows, so that they can come and go: behind the `inputs` the transformer takes the texts of the clauses
+    that count, and rows of relations that only added clauses read. `rules` are those of the program's text, `fixed`
+    those that always count.
     """
 
     inputs: tuple[str, ...]
@@ -50,22 +56,46 @@ class RecomputedStratum:
     stride: int = 1
     symbols: tuple[str, ...] = ()
     lattices: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    fixed: tuple[terms.Planned, ...] = ()
     functors: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def __call__(self, *given: Iterable[Struct]) -> tuple[list[Struct], ...]:
         """Returns the rows of each output. Raises EvaluationError for a recursion without end."""
         return self.run([() for _ in self.outputs], given)
 
+    def called(self) -> set[str]:
+        """Returns the functors of the program that the rules and the lattices call."""
+        found = {bound for bounds in self.lattices.values() for bound in bounds if bound is not None}
+        for rule in self.rules:
+            steps = [*rule.steps]
+            while steps:
+                step = steps.pop()
+                if isinstance(step, terms.Fold):
+                    steps += step.steps
+                    if step.function.startswith("@@"):
+                        found.add(step.function[2:])
+            words = (each.name for each in terms.all_terms(rule) if isinstance(each, terms.Op))
+            found |= {word[1:] for word in words if word.startswith("@")}
+        return found
+
     def run(self, before: Sequence[Iterable[Struct]], given: Sequence[Iterable[Struct]]) -> tuple[list[Struct], ...]:
         """Returns the rows of each output; of several right results, the one that is nearest to the one before."""
         kept = {name: [tuple(row) for row in rows] for name, rows in zip(self.outputs, before, strict=True)}
-        run = _Run(self, [[tuple(row) for row in rows] for rows in given], kept)
+        *read, clauses, outside = given
+        rows = {name: [tuple(row) for row in each] for name, each in zip(self.inputs, read, strict=True)}
+        run = _Run(self, self._counting({text for (text,) in clauses}), rows | rows_of(outside), kept)
         run.fixpoint()
         made = []
         for name in self.outputs:
             (row_class,) = classes(Shape(name, ((name, self.columns[name]),), False))
             made.append([row_class(*row) for row in run.relations[name].rows])
         return tuple(made)
+
+    def _counting(self, texts: set[str]) -> tuple[terms.Planned, ...]:
+        """Returns the rules of the clauses: those of the program's text first, in its order."""
+        known = {clause_text(rule): rule for rule in self.rules}
+        added = [clause_of(text) for text in sorted(texts - known.keys())]
+        return (*(rule for text, rule in known.items() if text in texts), *added, *self.fixed)
 
 
 @dataclass(slots=True)
@@ -109,9 +139,15 @@ class _Relation:
 
 
 class _Run:
-    def __init__(self, stratum: RecomputedStratum, given: list[list[Row]], before: Mapping[str, list[Row]]) -> None:
-        self._stratum = stratum
-        self._kept = KeptNumbers(stratum.rules, before, stratum.first_number, stratum.stride, stratum.bits)
+    def __init__(
+        self,
+        stratum: RecomputedStratum,
+        rules: Sequence[terms.Planned],
+        given: Mapping[str, list[Row]],
+        before: Mapping[str, list[Row]],
+    ) -> None:
+        self._stratum, self._rules = stratum, rules
+        self._kept = KeptNumbers(rules, before, stratum.first_number, stratum.stride, stratum.bits)
         self._earlier = {name: set(before[name]) for name in stratum.choices}
         self._continues = False  # while only rows of the last result may be chosen
         self._joined: dict[str, dict[Row, Row]] = {name: {} for name in stratum.lattices}
@@ -120,9 +156,8 @@ class _Run:
         def order(row: Row) -> tuple[Any, ...]:
             return tuple((place.get(each, len(place)), each) if isinstance(each, str) else each for each in row)
 
-        self.relations = {
-            name: _Relation(sorted(rows, key=order)) for name, rows in zip(stratum.inputs, given, strict=True)
-        }
+        read = {name for rule in rules for step in rule.steps for name in terms.reads(step)}
+        self.relations = {name: _Relation(sorted(given.get(name, ()), key=order)) for name in read}
         self.relations |= {name: _Relation() for name in stratum.outputs}
         self._terms = TermEvaluation(stratum.shapes, stratum.bits, stratum.functors, self._kept.next)
         self._chosen: dict[tuple[str, tuple[int, ...]], dict[Row, Row]] = {
@@ -143,10 +178,10 @@ class _Run:
 
     def _rounds(self, *, is_first: bool) -> None:
         own = set(self._stratum.outputs)
-        plain = [rule for rule in self._stratum.rules if rule.better is None]
+        plain = [rule for rule in self._rules if rule.better is None]
         # Last the rows with numbers, which must not be those of other rows.
         plain.sort(key=lambda rule: self._kept.columns(rule) is not None)
-        subsuming = [rule for rule in self._stratum.rules if rule.better is not None]
+        subsuming = [rule for rule in self._rules if rule.better is not None]
         delta: dict[str, _Relation] = {name: _Relation() for name in own}
         for rule in plain:
             if not is_first or not own & {name for step in rule.steps for name in terms.reads(step)}:

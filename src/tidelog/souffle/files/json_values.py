@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tidelog.souffle.check.type_table import TypeTable
@@ -47,3 +48,16 @@ class JsonValues:
             ]
             return {each.name: one for each, one in zip(fields, made, strict=True)} if named else made
         return self._texts.write(value, kind)
+
+    def text(self, value: Any) -> str:
+        """Returns the text of JSON. A number has the six digits that Soufflé writes, or more if it needs more."""
+        match value:
+            case dict():
+                return "{" + ", ".join(f"{json.dumps(name)}: {self.text(each)}" for name, each in value.items()) + "}"
+            case list():
+                return f"[{', '.join(map(self.text, value))}]"
+            case float():
+                short = f"{value:g}"
+                return short if self._texts.read(short, "float") == value else self._texts.write(value, "float")
+            case _:
+                return json.dumps(value, ensure_ascii=False)

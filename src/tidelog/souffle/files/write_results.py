@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -85,7 +84,7 @@ def _json(
         cells = [values.write(value, kind, named=named) for value, kind in zip(row, kinds, strict=True)]
         made.append({each.name: cell for each, cell in zip(attributes, cells, strict=True)} if named else cells)
     # A row on each line, as Soufflé writes it.
-    text = "[" + ",\n".join(json.dumps(each, ensure_ascii=False) for each in made) + "]"
+    text = "[" + ",\n".join(map(values.text, made)) + "]"
     if form == "stdoutjson" or folder is None:
         sys.stdout.write(f"{_RULE}{directive.name}\n{_BAR}{text}\n{_BAR}")
         return None

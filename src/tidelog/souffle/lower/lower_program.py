@@ -11,29 +11,48 @@ from dataclasses import dataclass, replace
 
 from tidelog.diagnostics.spans import Span
 from tidelog.library._runtime.equivalence_closure import EquivalenceClosure
+from tidelog.library._runtime.ordinal_table import OrdinalTable
 from tidelog.souffle.check.declared import Declared
 from tidelog.souffle.check.lattices import bounds_of
 from tidelog.souffle.check.type_table import PRIMITIVES, TypeTable
 from tidelog.souffle.evaluate.evaluate_stratum import ContinuedStratum, RecomputedStratum
 from tidelog.souffle.evaluate.evaluate_terms import Shapes
 from tidelog.souffle.lower.dominated import dominated_name, orders_of, undominated
+from tidelog.souffle.lower.lower_outside import outside_relation, row_type
 from tidelog.souffle.lower.lower_rules import RuleLowering
 from tidelog.souffle.lower.lower_terms import Names, TermLowering, again
 from tidelog.souffle.plan import terms
+from tidelog.souffle.plan.clause_text import clause_row, clause_text
+from tidelog.souffle.plan.number_values import NUMBERED, Numbering
 from tidelog.souffle.plan.strata import Stratum
 from tidelog.souffle.text import tree
 from tidelog.syntax import ast
 from tidelog.values.structs import Shape, classes
 
 _LIBRARY = "souffle_functors"
-_ALWAYS = ".always"
 LOADED = ".loaded"
+
+Transformer = RecomputedStratum | EquivalenceClosure | OrdinalTable
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """The relations in which a recomputed stratum has its clauses, and the rows of what is not among its `inputs`.
+
+    `own` are the relations of the stratum. `counts` says whether its clauses may have counters.
+    """
+
+    table: str
+    outside: str
+    inputs: frozenset[str]
+    own: frozenset[str]
+    counts: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
     tree: ast.Program
-    transformers: Mapping[str, RecomputedStratum | EquivalenceClosure]
+    transformers: Mapping[str, Transformer]
     recomputed: Mapping[str, str]
     heads: Mapping[str, str]
     facts: Mapping[str, str]
@@ -42,10 +61,17 @@ class Lowered:
     waits: bool
     names: Names
     columns: Mapping[str, Sequence[tuple[str, str]]]
+    clauses: Mapping[str, Clauses]
 
 
 def lower_program(
-    ordered: Sequence[Stratum], declared: Declared, span: Span, bits: int, *, waits: bool = False
+    ordered: Sequence[Stratum],
+    declared: Declared,
+    span: Span,
+    bits: int,
+    ordinals: Mapping[str, Numbering],
+    *,
+    waits: bool = False,
 ) -> Lowered:
     """Returns Tidelog's program.
 
@@ -59,11 +85,21 @@ def lower_program(
         for step in rule.steps
     )
     has_input = any(each.kind == "input" for each in declared.directives)
-    return _Lowering(ordered, declared, span, bits, waits=waits and strict and has_input).run()
+    return _Lowering(ordered, declared, span, bits, ordinals, waits=waits and strict and has_input).run()
 
 
 class _Lowering:
-    def __init__(self, ordered: Sequence[Stratum], declared: Declared, span: Span, bits: int, *, waits: bool) -> None:
+    def __init__(
+        self,
+        ordered: Sequence[Stratum],
+        declared: Declared,
+        span: Span,
+        bits: int,
+        ordinals: Mapping[str, Numbering],
+        *,
+        waits: bool,
+    ) -> None:
+        self._ordinals = ordinals
         self._waits = waits
         self._strata, self._declared, self._span, self._bits = ordered, declared, span, bits
         self._names, self._fields = _names(declared, bits)
@@ -73,13 +109,14 @@ class _Lowering:
         }
         self._rules = RuleLowering(TermLowering(self._names), self._columns)
         self._shapes = _shapes(declared.types, self._names, self._fields)
-        self._transformers: dict[str, RecomputedStratum | EquivalenceClosure] = {}
+        self._transformers: dict[str, Transformer] = {}
         self._recomputed: dict[str, str] = {}
         self._heads = {name: f"{name}.pairs" for each in ordered if each.is_closure for name in each.relations}
         self._orders = {each.relations[0]: found for each in ordered if (found := orders_of(each)) is not None}
         self._heads |= {name: f"{name}.candidates" for name in self._orders}
         self._facts: dict[str, str] = {}
         self._counting = [each for each in ordered if each.counts]
+        self._clauses: dict[str, Clauses] = {}
 
     def run(self) -> Lowered:
         items = self._rules.items
@@ -88,7 +125,8 @@ class _Lowering:
         self._functors(items)
         derived = {rule.head for stratum in self._strata for rule in stratum.rules}
         special = {name for stratum in self._strata if stratum.why for name in stratum.relations}
-        is_recomputed = bool(special - set(self._heads))
+        tables = {each.table for each in self._ordinals.values()}
+        is_recomputed = bool(special - set(self._heads) - tables)
         for name, relation in self._declared.relations.items():
             if name in self._declared.inline() and name not in derived:
                 continue
@@ -96,13 +134,14 @@ class _Lowering:
         if self._waits:
             self._rules.relation(LOADED, (), "input", self._span)
         if is_recomputed:
-            self._rules.relation(_ALWAYS, (), "", self._span)
-            self._rules.rule(self._fact(terms.Planned(_ALWAYS, (), (), self._span)))
+            items.append(row_type(TermLowering(self._names), (*PRIMITIVES, *self._names.types), self._span))
         for stratum in self._strata:
             if stratum.is_closure:
                 self._close(stratum)
             elif stratum.relations[0] in self._orders:
                 self._select(stratum)
+            elif stratum.why == NUMBERED:
+                self._number(stratum)
             elif stratum.why:
                 self._recompute(stratum)
             else:
@@ -121,6 +160,7 @@ class _Lowering:
             self._waits,
             self._names,
             self._columns,
+            self._clauses,
         )
 
     def _fact(self, rule: terms.Planned) -> terms.Planned:
@@ -144,6 +184,7 @@ class _Lowering:
             facts = f"{name}.facts"
             self._rules.relation(facts, columns, "input", relation.span)
             self._facts[name] = facts
+            self._ask(name, facts, columns, relation.span)
             if name in self._heads or name not in {
                 each for stratum in self._strata if stratum.why for each in stratum.relations
             }:
@@ -199,6 +240,27 @@ class _Lowering:
         self._transformers[called] = EquivalenceClosure(row_class)
         self._apply(called, (pairs,), (name,))
 
+    # Ordinals
+
+    def _ask(self, name: str, facts: str, columns: Sequence[tuple[str, str]], span: Span) -> None:
+        """Asks for the ordinals of the facts of an input, where a table has to have them."""
+        variables = tuple(terms.Var(f"c{place}", kind) for place, (_, kind) in enumerate(columns))
+        for table in self._ordinals.values():
+            for place in sorted(place for one, place in table.facts if one == name):
+                scan = terms.Scan(facts, variables, span)
+                self._rules.rule(terms.Planned(table.asked, (variables[place],), (scan,), span))
+
+    def _number(self, stratum: Stratum) -> None:
+        """Applies the transformer that keeps a table of ordinals."""
+        (name,) = stratum.relations
+        (asked,) = terms.reads(stratum.rules[0].steps[0])
+        columns = tuple(column for column, _ in self._columns[name])
+        (row_class,) = classes(Shape(name, ((name, columns),), False))
+        is_text = self._columns[name][0][1] == "symbol"
+        called = f"{name}.table"
+        self._transformers[called] = OrdinalTable(row_class, self._symbols() if is_text else ())
+        self._apply(called, (asked,), (name,))
+
     # Subsumption
 
     def _select(self, stratum: Stratum) -> None:
@@ -221,23 +283,21 @@ class _Lowering:
     def _recompute(self, stratum: Stratum) -> None:
         own = set(stratum.relations)
         read = {name for rule in stratum.rules for step in rule.steps for name in terms.reads(step)} - own
-        rules = [*stratum.rules]
+        fixed = []
         for name in stratum.relations:
             if name in self._facts:
                 facts = self._facts[name]
                 columns = tuple(terms.Var(f"c{place}", kind) for place, kind in enumerate(self._declared.kinds(name)))
                 span = self._declared.relations[name].span
-                rules.append(terms.Planned(name, columns, (terms.Scan(facts, columns, span),), span))
+                fixed.append(terms.Planned(name, columns, (terms.Scan(facts, columns, span),), span))
                 read.add(facts)
-        # A transformer runs when something that it reads changes, and this one has to run even if all else is empty.
-        read.add(_ALWAYS)
         inputs, outputs = tuple(sorted(read)), tuple(sorted(own))
         relations = {name: self._declared.relations[name] for name in outputs}
         continues = any(each.dependencies for each in relations.values()) or stratum.counts
         transformer = (ContinuedStratum if continues else RecomputedStratum)(
             inputs,
             outputs,
-            tuple(rules),
+            stratum.rules,
             {name: tuple(each.name for each in relation.attributes) for name, relation in relations.items()},
             frozenset(name for name, relation in relations.items() if "eqrel" in relation.qualifiers),
             {
@@ -259,11 +319,21 @@ class _Lowering:
             max(1, len(self._counting)),
             self._symbols() if stratum.why == "choice-domain" else (),
             {name: bounds for name in outputs if (bounds := bounds_of(name, self._declared))},
+            tuple(fixed),
         )
         called = f"{outputs[0]}.recompute"
         self._transformers[called] = transformer
         self._recomputed |= dict.fromkeys(outputs, stratum.why)
-        self._apply(called, inputs, outputs)
+        clauses = Clauses(
+            f".clauses.{outputs[0]}", f".outside.{outputs[0]}", frozenset(inputs), frozenset(own), stratum.counts
+        )
+        self._clauses |= dict.fromkeys(outputs, clauses)
+        span = self._declared.relations[outputs[0]].span
+        self._rules.relation(clauses.table, [("clause", "symbol")], "", span)
+        self._rules.items.append(outside_relation(clauses.outside, span))
+        for rule in {clause_text(rule): rule for rule in stratum.rules}.values():
+            self._rules.rule(self._fact(clause_row(clauses.table, rule)))
+        self._apply(called, (*inputs, clauses.table, clauses.outside), outputs)
 
     def _symbols(self) -> tuple[str, ...]:
         """Returns the symbols that the program's text mentions, in its order."""

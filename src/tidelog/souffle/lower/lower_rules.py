@@ -11,7 +11,6 @@ not bind a key, one more relation has the keys that are asked for.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from zlib import crc32
@@ -19,6 +18,7 @@ from zlib import crc32
 from tidelog.diagnostics.spans import Span
 from tidelog.souffle.lower.lower_terms import TermLowering, again, cast_integer
 from tidelog.souffle.lower.open_records import Opened, open_records
+from tidelog.souffle.lower.share_folds import Folds, share_folds
 from tidelog.souffle.plan import terms
 from tidelog.syntax import ast
 
@@ -30,7 +30,7 @@ class RuleLowering:
     """Collects the `items` of Tidelog's program; `columns` are names and kinds of each declared relation's columns."""
 
     def __init__(self, lowering: TermLowering, columns: Mapping[str, Sequence[tuple[str, str]]]) -> None:
-        self._terms = lowering
+        self.terms = lowering
         self._columns = columns
         self.items: list[ast.Item] = []
         self._count = 0
@@ -40,7 +40,7 @@ class RuleLowering:
     def relation(self, name: str, columns: Sequence[tuple[str, str]], role: str, span: Span) -> None:
         """Declares a relation; its columns are names and kinds."""
         made = tuple(
-            ast.Column(ast.Name(column, span=again(span)), self._terms.names.type(kind, again(span)), span=again(span))
+            ast.Column(ast.Name(column, span=again(span)), self.terms.names.type(kind, again(span)), span=again(span))
             for column, kind in columns
         )
         self.items.append(ast.RelationDeclaration(role, ast.Name(name, span=span), made, span=span))
@@ -79,7 +79,7 @@ class RuleLowering:
         self._opened.add(opened.name)
         columns = self._columns[opened.relation]
         kind = columns[opened.place][1]
-        kinds = self._terms.names.fields[kind, opened.branch]
+        kinds = self.terms.names.fields[kind, opened.branch]
         parts = [(f"part{place}", each) for place, each in enumerate(kinds)]
         self.relation(opened.name, [*columns, *parts], "", span)
         whole = tuple(terms.Var(f"c{place}", each) for place, (_, each) in enumerate(columns))
@@ -96,11 +96,11 @@ class RuleLowering:
             arguments = []
             for term in wanted:
                 if isinstance(term, terms.Var | terms.Const):
-                    arguments.append(self._terms.expression(term, span))
+                    arguments.append(self.terms.expression(term, span))
                 else:
                     value = self._fresh(term.kind)
                     after.append(self._assigned(value, term, span))
-                    arguments.append(self._terms.expression(value, span))
+                    arguments.append(self.terms.expression(value, span))
             atom = self._atom(head, arguments, span)
             self.items.append(ast.Rule((atom,), (*body, *after), span=span))
 
@@ -119,9 +119,11 @@ class RuleLowering:
     def _bodies(self, steps: Sequence[terms.Step], head: str) -> list[list[ast.Literal]]:
         """Returns the literals of a body; several where a sum or count may be that of nothing."""
         bodies: list[list[ast.Literal]] = [[]]
-        for place, step in enumerate(steps):
-            if isinstance(step, terms.Fold):
-                bodies = self._fold(step, steps[:place], bodies, head)
+        for step in share_folds(steps):
+            if isinstance(step, Folds):
+                bodies = self._fold_together(step, bodies, head)
+            elif isinstance(step, terms.Fold):
+                bodies = self._fold(step, steps[: steps.index(step)], bodies, head)
             else:
                 for body in bodies:
                     body += self._literals(step)
@@ -138,15 +140,15 @@ class RuleLowering:
             case terms.Bind(variable, value):
                 return [self._assigned(variable, value, step.span)]
             case terms.Test():
-                return [ast.Condition(self._terms.condition(step), span=span)]
+                return [ast.Condition(self.terms.condition(step), span=span)]
             case terms.Truth(value):
                 return [ast.Condition(ast.Boolean(value, span=span), span=span)]
             case terms.Unpack():
                 return [self._taken_apart(step)]
             case terms.Each(variable, bounds):
-                given = tuple(self._terms.expression(each, step.span) for each in bounds)
+                given = tuple(self.terms.expression(each, step.span) for each in bounds)
                 name = "numbers" if len(given) == 2 else "numbers_by"
-                found = self._terms.call(name, given, step.span)
+                found = self.terms.call(name, given, step.span)
                 declared = ast.VariableDeclaration(ast.Name(variable.name, span=again(step.span)), span=span)
                 return [ast.FlatMap(declared, found, span=again(step.span))]
             case terms.Fold():
@@ -161,12 +163,12 @@ class RuleLowering:
             else:
                 value = self._fresh(each.kind)
                 before.append(self._assigned(value, each, step.span))
-                arguments.append(self._terms.expression(value, step.span))
+                arguments.append(self.terms.expression(value, step.span))
         atom = self._atom(step.relation, arguments, step.span)
         return [*before, ast.Negative(atom, span=again(step.span))]
 
     def _taken_apart(self, step: terms.Unpack) -> ast.Literal:
-        name = self._terms.names.constructors[step.value.kind, step.branch]
+        name = self.terms.names.constructors[step.value.kind, step.branch]
         fields: list[ast.Argument] = []
         for each in step.fields:
             span = again(step.span)
@@ -175,20 +177,22 @@ class RuleLowering:
                 inner = ast.VariableDeclaration(ast.Name(each.name, span=span), span=span)
             fields.append(ast.Argument(None, inner, span=again(step.span)))
         pattern = ast.Struct(ast.Name(name, span=again(step.span)), tuple(fields), span=again(step.span))
-        return ast.Destructuring(pattern, self._terms.expression(step.value, step.span), span=again(step.span))
+        return ast.Destructuring(pattern, self.terms.expression(step.value, step.span), span=again(step.span))
 
     def _column(self, term: terms.Term | None, span: Span) -> ast.Expression:
-        return ast.Wildcard(span=again(span)) if term is None else self._terms.expression(term, span)
+        if isinstance(term, terms.Var):
+            return ast.Variable(term.name, span=again(span))
+        return ast.Wildcard(span=again(span)) if term is None else self.terms.expression(term, span)
 
     def _atom(self, relation: str, arguments: Sequence[ast.Expression], span: Span) -> ast.Atom:
         made = tuple(ast.Argument(None, each, span=again(span)) for each in arguments)
         return ast.Atom(ast.Name(relation, span=again(span)), made, span=again(span))
 
     def _assigned(self, variable: terms.Var, value: terms.Term, span: Span) -> ast.Literal:
-        return self._set(variable, self._terms.expression(value, span), span)
+        return self._set(variable, self.terms.expression(value, span), span)
 
     def _set(self, variable: terms.Var, value: ast.Expression, span: Span) -> ast.Literal:
-        annotation = self._terms.names.type(variable.kind, again(span))
+        annotation = self.terms.names.type(variable.kind, again(span))
         return ast.Assignment(ast.Name(variable.name, span=again(span)), annotation, value, span=again(span))
 
     def _fresh(self, kind: str) -> terms.Var:
@@ -215,39 +219,69 @@ class RuleLowering:
                 self._rule(asked, step.keys, before, step.span)
             inner = (terms.Scan(asked, step.keys, step.span), *step.steps)
             self._made.add(asked)
+        return self._folded(name, (step,), inner, bodies)
+
+    def _fold_together(self, folds: Folds, bodies: list[list[ast.Literal]], head: str) -> list[list[ast.Literal]]:
+        first = folds.members[0]
+        functions = "".join(f".{each.function}" for each in folds.members)
+        assert first.free is not None
+        return self._folded(f"{head}{functions}.{_mark(folds.text)}", folds.members, first.free, bodies)
+
+    def _folded(
+        self,
+        name: str,
+        folds: Sequence[terms.Fold],
+        inner: Sequence[terms.Step],
+        bodies: list[list[ast.Literal]],
+    ) -> list[list[ast.Literal]]:
+        """Returns the bodies with the values of aggregates by the same keys, which are a relation of the `name`."""
+        keys, span = folds[0].keys, folds[0].span
         if name not in self._made:
             self._made.add(name)
-            self.relation(name, [*keys, ("value", step.variable.kind)], "", step.span)
-            self._aggregated(name, step, inner)
+            places = [""] if len(folds) == 1 else [f"{place}" for place in range(len(folds))]
+            values = [(f"value{place}", each.variable.kind) for place, each in zip(places, folds, strict=True)]
+            columns = [(f"k{place}", key.kind) for place, key in enumerate(keys)]
+            self.relation(name, [*columns, *values], "", span)
+            self._aggregated(name, folds, inner)
         made: list[list[ast.Literal]] = []
-        has_default = step.function in ("count", "sum") and step.keys
+        has_default = bool(keys) and all(each.function in ("count", "sum") for each in folds)
         for body in bodies:
-            found = terms.Scan(name, (*step.keys, step.variable), step.span)
+            found = terms.Scan(name, (*keys, *(each.variable for each in folds)), span)
             made.append([*body, *self._literals(found)])
             if has_default:
-                absent = terms.Absent(name, (*step.keys, None), step.span)
-                zero = terms.Bind(step.variable, terms.Const(0, step.variable.kind), step.span)
-                made.append([*body, *self._literals(absent), *self._literals(zero)])
+                made.append([*body, *self._literals(terms.Absent(name, (*keys, *(None for _ in folds)), span))])
+                for each in folds:
+                    zero = terms.Bind(each.variable, terms.Const(0, each.variable.kind), each.span)
+                    made[-1] += self._literals(zero)
         return made
 
-    def _aggregated(self, name: str, step: terms.Fold, inner: Sequence[terms.Step]) -> None:
+    def _aggregated(self, name: str, folds: Sequence[terms.Fold], inner: Sequence[terms.Step]) -> None:
         """Adds the rule that aggregates a body by the keys."""
-        span, kind = step.span, step.variable.kind
-        value = self._fresh(kind)
+        step, span = folds[0], folds[0].span
         bodies = self._bodies(inner, name)
         # A blank that is left here must not tell instances apart: see `plan_rule`.
         has_blank = any(isinstance(each, terms.Scan) and None in each.terms for each in inner)
-        if len(bodies) > 1 or (has_blank and step.function in ("count", "sum", "mean")):
+        if len(bodies) > 1 or (has_blank and any(each.function in ("count", "sum", "mean") for each in folds)):
             bodies = [self._gathered(name, bodies, inner, span)]
         for body in bodies:
-            function, target, result = self._target(step, kind)
-            call = ast.Call(ast.Variable(function, span=again(span)), target, span=again(span))
-            here = again(span)
-            found = ast.VariableDeclaration(ast.Name(_FOUND, span=here), span=here)
+            calls: list[ast.Expression] = []
+            found: list[ast.Expression] = []
+            values: list[terms.Var] = []
+            results: list[ast.Literal] = []
+            for each in folds:
+                kind, own = each.variable.kind, f"{_FOUND}{len(values)}"
+                function, target, result = self._target(each, kind, own)
+                calls.append(ast.Call(ast.Variable(function, span=again(span)), target, span=again(span)))
+                found.append(ast.VariableDeclaration(ast.Name(own, span=again(span)), span=again(span)))
+                values.append(self._fresh(kind))
+                results.append(self._set(values[-1], result, span))
+            is_one = len(folds) == 1
+            pattern = found[0] if is_one else ast.Tuple(tuple(found), span=again(span))
+            value = calls[0] if is_one else ast.Tuple(tuple(calls), span=again(span))
             keys = tuple(ast.Variable(key.name, span=again(span)) for key in step.keys)
-            aggregated = ast.RowAggregates(found, call, keys, span=again(span))
-            head = self._atom(name, [self._terms.expression(key, span) for key in (*step.keys, value)], span)
-            self.items.append(ast.Rule((head,), (*body, aggregated, self._set(value, result, span)), span=span))
+            aggregated = ast.RowAggregates(pattern, value, keys, span=again(span))
+            head = self._atom(name, [self.terms.expression(key, span) for key in (*step.keys, *values)], span)
+            self.items.append(ast.Rule((head,), (*body, aggregated, *results), span=span))
 
     def _gathered(
         self, name: str, bodies: list[list[ast.Literal]], steps: Sequence[terms.Step], span: Span
@@ -258,21 +292,23 @@ class RuleLowering:
         kinds = [(f"c{place}", each.kind) for place, each in enumerate(columns)]
         self.relation(rows, kinds, "", span)
         for body in bodies:
-            head = self._atom(rows, [self._terms.expression(each, span) for each in columns], span)
+            head = self._atom(rows, [self.terms.expression(each, span) for each in columns], span)
             self.items.append(ast.Rule((head,), tuple(body), span=span))
         return self._literals(terms.Scan(rows, columns, span))
 
-    def _target(self, step: terms.Fold, kind: str) -> tuple[str, tuple[ast.Expression, ...], ast.Expression]:
-        """Returns the aggregate of Tidelog, what it is of, and what is made of its result."""
-        span, names = step.span, self._terms.names
+    def _target(
+        self, step: terms.Fold, kind: str, variable: str
+    ) -> tuple[str, tuple[ast.Expression, ...], ast.Expression]:
+        """Returns the aggregate of Tidelog, what it is of, and what is made of its result, which is the `variable`."""
+        span, names = step.span, self.terms.names
         own = names.type(kind, again(span))
-        found: ast.Expression = ast.Variable(_FOUND, span=again(span))
+        found: ast.Expression = ast.Variable(variable, span=again(span))
         if step.function == "count":
             if kind == "float":
                 return "count", (), ast.Cast(found, own, span=again(span))
             return "count", (), cast_integer(found, ("bit", 64), names.family(kind), span)
         assert step.target is not None
-        target = self._terms.expression(step.target, span)
+        target = self.terms.expression(step.target, span)
         match step.function:
             case "sum" if kind == "float":
                 double = ast.Cast(target, _double(span), span=again(span))
@@ -292,8 +328,7 @@ class RuleLowering:
 
 def _mark(steps: object) -> str:
     """Returns a few letters that depend on what steps say, and not on where they stand."""
-    text = re.sub(r"span=Span\([^)]*\)", "", repr(steps))
-    return f"{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+    return f"{crc32(terms.text_of(steps).encode('utf-8', 'surrogatepass')):08x}"
 
 
 def _double(span: Span) -> ast.Type:

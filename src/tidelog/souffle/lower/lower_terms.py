@@ -65,6 +65,9 @@ class TermLowering:
         """Returns the expression of a term; each node has a span of its own that marks the same place."""
         here = again(span)
         match term:
+            case terms.Var(name, kind) if name.startswith("$"):
+                # A parameter of a query: nothing else may tell its type.
+                return ast.Annotation(ast.Variable(name, span=here), self.names.type(kind, here), span=again(span))
             case terms.Var(name):
                 return ast.Variable(name, span=here)
             case terms.Const():

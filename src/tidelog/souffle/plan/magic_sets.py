@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from tidelog.souffle.check.declared import Declared
 from tidelog.souffle.plan import terms
+from tidelog.souffle.plan.number_values import NUMBERED
 from tidelog.souffle.text import tree
 from tidelog.strong_components import strong_components
 
@@ -78,6 +79,7 @@ def _is_special(name: str, rules: Iterable[terms.Planned], declared: Declared) -
     return bool(
         relation.dependencies
         or "eqrel" in relation.qualifiers
+        or NUMBERED in relation.qualifiers
         or declared.given("limitsize", name)
         or any(each.lattice for each in relation.attributes)
         or any(rule.better is not None or terms.counts(rule) for rule in rules)
@@ -235,6 +237,9 @@ class _Transforming:
             else:
                 compared.append(terms.Test("=", value, term, rule.span))
         if not pattern:
+            asked = set(self._by_head) - self._whole
+            if not terms.counts(rule) and not any(terms.reads(step) & asked for step in rule.steps):
+                return rule  # as it is written, so that the same text removes it
             return replace(rule, steps=tuple(self._ordered(rule.steps, bound)))
         scan = terms.Scan(self._relation(rule.head, pattern), tuple(guard), rule.span)
         return replace(rule, steps=(scan, *taken, *self._ordered([*rule.steps, *compared], bound)))

@@ -10,7 +10,7 @@ Atoms keep their order. Whatever can be computed, compared or taken apart is don
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from tidelog.diagnostics.codes import Code
@@ -20,8 +20,9 @@ from tidelog.souffle.check.kinds import Kinds
 from tidelog.souffle.check.normal_form import Literal, Rule
 from tidelog.souffle.plan import terms
 from tidelog.souffle.text import tree
-from tidelog.souffle.text.constants import constant
+from tidelog.souffle.text.constants import constant, fits
 
+_WIDE = 64
 _COMPARED = tuple[str, terms.Term, terms.Term, Span]
 
 
@@ -48,10 +49,18 @@ _Item = terms.Scan | terms.Absent | terms.Test | terms.Truth | _Folding | _Rangi
 
 
 def plan_rule(
-    rule: Rule, kinds: Kinds, bits: int, diagnostics: list[Diagnostic], fresh: str = "?"
+    rule: Rule,
+    kinds: Kinds,
+    bits: int,
+    diagnostics: list[Diagnostic],
+    fresh: str = "?",
+    given: Collection[str] = (),
 ) -> terms.Planned | None:
-    """Returns the rule as steps; None after an error, which is reported. `fresh` begins the names of new variables."""
-    return _Planning(kinds, bits, diagnostics, fresh).rule(rule)
+    """Returns the rule as steps; None after an error, which is reported.
+
+    `fresh` begins the names of new variables; the variables `given` have a value before the first step.
+    """
+    return _Planning(kinds, bits, diagnostics, fresh).rule(rule, given)
 
 
 class _Planning:
@@ -60,17 +69,19 @@ class _Planning:
         self._fresh = 0
         self._errors: int = 0
         self._injected: dict[int, set[str]] = {}
+        self._body: Sequence[tree.Node] = ()
 
-    def rule(self, rule: Rule) -> terms.Planned | None:
+    def rule(self, rule: Rule, given: Collection[str] = ()) -> terms.Planned | None:
         items: list[_Item] = []
         self._injected = _injected(rule)
+        self._body = (rule.head, *rule.body)
         for literal in rule.body:
             self._literal(literal, items)
         head = tuple(self._term(each, items) for each in rule.head.arguments)
         better = None
         if rule.better is not None:
             better = tuple(self._term(each, items) for each in rule.better.arguments)
-        bound: set[str] = set()
+        bound: set[str] = set(given)
         steps = self._order(items, bound)
         if self._errors or steps is None:
             return None
@@ -135,6 +146,8 @@ class _Planning:
             case tree.Text(value):
                 return terms.Const(value, "symbol")
             case tree.Number(text):
+                if not fits(text, kind, self._bits):
+                    self._too_large(argument, text, kind)
                 return terms.Const(constant(text, kind, self._bits), kind)
             case tree.Nil():
                 return terms.Make("nil", (), kind)
@@ -364,6 +377,16 @@ class _Planning:
 
     # Errors
 
+    def _too_large(self, node: tree.Number, text: str, kind: str) -> None:
+        self._errors += 1
+        wider = None
+        if self._bits < _WIDE and fits(text, kind, _WIDE):
+            wider = f"`--word-bits {_WIDE}` (in Python `word_bits={_WIDE}`) has numbers of {_WIDE} bits"
+        elif text.startswith("-") and fits(text, "number", self._bits):
+            wider = f"`as({text}, {kind})` has the same bits"
+        message = f"the constant {text} is no `{kind}` of {self._bits} bits"
+        self._diagnostics.append(diagnostic(Code.LITERAL_OUT_OF_RANGE, message, node.span, "does not fit", help=wider))
+
     def _report_waiting(self, waiting: Sequence[_Item], bound: set[str]) -> None:
         names: dict[str, Span] = {}
         for item in waiting:
@@ -373,14 +396,25 @@ class _Planning:
         for name, span in (written or names).items():
             self._errors += 1
             shown = name.split("@")[0]
+            places = self._places(name, span)
             self._diagnostics.append(
                 diagnostic(
                     Code.UNBOUND_VARIABLE,
                     f"variable `{shown}` is not grounded" if written else "a value is not grounded",
-                    span,
+                    places[0].span if places else span,
                     "no atom or equation gives it a value",
                 )
             )
+
+    def _places(self, name: str, inside: Span) -> list[tree.Variable]:
+        """Returns the variables of a name that stand in a part of the text."""
+        return [
+            node
+            for part in self._body
+            for node in tree.walk(part)
+            if isinstance(node, tree.Variable) and node.name == name
+            if node.span.source is inside.source and inside.start <= node.span.start and node.span.end <= inside.end
+        ]
 
     def _ungrounded(self, argument: tree.Argument, names: Iterable[str]) -> None:
         found = {node.name: node for node in tree.walk(argument) if isinstance(node, tree.Variable)}

@@ -15,6 +15,7 @@ from tidelog.diagnostics.spans import Span
 from tidelog.souffle.check.declared import Declared
 from tidelog.souffle.check.lattices import bounds_of
 from tidelog.souffle.plan import terms
+from tidelog.souffle.plan.number_values import NUMBERED
 from tidelog.strong_components import strong_components
 
 
@@ -111,6 +112,8 @@ def _why(
             return "a lattice"
         if "eqrel" in relation.qualifiers:
             return "eqrel"
+        if NUMBERED in relation.qualifiers:
+            return NUMBERED
         if recursive and declared.given("limitsize", name):
             return "limitsize"
     if any(rule.better is not None for rule in rules):

@@ -6,6 +6,7 @@ A step either binds variables or decides whether the rule goes on; it reads only
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -237,3 +238,8 @@ def bound_by(steps: Iterable[Step]) -> list[Var]:
         for each in made:
             found.setdefault(each.name, each)
     return [*found.values()]
+
+
+def text_of(parts: object) -> str:
+    """Returns what steps and terms say, and not where they stand."""
+    return re.sub(r"span=Span\([^)]*\)", "", repr(parts))

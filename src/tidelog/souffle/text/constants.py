@@ -22,8 +22,6 @@ def fits(text: str, kind: str, bits: int) -> bool:
     if "." in text:
         return False
     value = _whole(text)
-    if text.lstrip("-").startswith(("0x", "0b")):
-        return -(1 << (bits - 1)) <= value < 1 << bits
     if kind == "unsigned":
         return 0 <= value < 1 << bits
     return -(1 << (bits - 1)) <= value < 1 << (bits - 1)

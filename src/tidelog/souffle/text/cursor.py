@@ -22,6 +22,8 @@ class Cursor:
         self.tokens, self.diagnostics = tokens, diagnostics
         self.index = 0
         self.nesting = 0
+        # The first place of each parameter, by its name with the `$`; None where there are none.
+        self.parameters: dict[str, Span] | None = None
 
     @property
     def token(self) -> Token:

@@ -51,6 +51,10 @@ def habit(tokens: Sequence[Token], place: int, wanted: str) -> str | None:
     for one, other in ((before, token), (token, after)):
         if (one.text, other.text) in _PAIRS and one.kind is other.kind is Kind.MARK:
             return _PAIRS[one.text, other.text]
+    if token.text == "'":
+        return 'a text stands between double quotes: "abc"'
+    if before.text == "?" and token.text == "-":
+        return "`.output R` writes the rows of a relation; there are no queries in a program"
     if before.text == "not" and token.kind is Kind.WORD:
         return f"`!` negates: `!{token.text}(…)`"
     if token.text in ("and", "or") and token.kind is Kind.WORD:
@@ -59,6 +63,9 @@ def habit(tokens: Sequence[Token], place: int, wanted: str) -> str | None:
         return f"`:` stands before the body of an aggregate: `{before.text} : {{ … }}`"
     if place > 1 and tokens[place - 2].text == "$" and before.kind is Kind.WORD and token.text != "(":
         return f"a branch has parentheses: `${before.text}()`"
+    if wanted == "`(`" and before.kind is Kind.WORD and token.kind is Kind.WORD:
+        meant = suggest(before.text, _QUALIFIERS)
+        return f"`{before.text}` is no qualifier; did you mean `{meant}`?" if meant else None
     if before.kind is Kind.WORD and token.text == "(":
         meant = suggest(before.text, _FUNCTORS)
         known = f"did you mean `{meant}`?" if meant else f"a functor of the program is called as `@{before.text}(…)`"

@@ -6,7 +6,7 @@ mistakes of a text at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -30,22 +30,29 @@ class Parsed:
     sources: tuple[Source, ...]
 
 
-def parse(source: Source, search_path: SearchPath = (), word_bits: int = 32) -> Parsed:
+def parse(
+    source: Source, search_path: SearchPath = (), word_bits: int = 32, macros: Mapping[str, str] | None = None
+) -> Parsed:
     """Returns the tree of a source. Raises ProgramError with all syntax errors, in the order of the text."""
-    prepared = preprocess(source, search_path, {"RAM_DOMAIN_SIZE": str(word_bits)})
+    prepared = preprocess(source, search_path, {"RAM_DOMAIN_SIZE": str(word_bits)}, macros)
     cursor = Cursor(prepared.tokens, prepared.diagnostics)
     found: list[tree.Item] = []
-    items(cursor, found, closing=None)
+    if not any(each.code is Code.UNTERMINATED_STRING for each in prepared.diagnostics):
+        items(cursor, found, closing=None)
     if cursor.diagnostics:
         raise ProgramError(in_order(cursor.diagnostics, prepared.sources))
     whole = Span(source, 0, len(source.text))
     return Parsed(tree.Program(tuple(found), span=whole), prepared.sources)
 
 
-def parse_body(source: Source, word_bits: int = 32) -> tree.Body:
-    """Returns the body that a text is, with or without a `.` behind it. Raises ProgramError with all syntax errors."""
+def parse_body(source: Source, word_bits: int = 32) -> tuple[tree.Body, dict[str, Span]]:
+    """Returns the body that a text is, with or without a `.` behind it, and the first place of each parameter.
+
+    A parameter (`$x`) is a variable whose name begins with `$`. Raises ProgramError with all syntax errors.
+    """
     prepared = preprocess(source, (), {"RAM_DOMAIN_SIZE": str(word_bits)})
     cursor = Cursor(prepared.tokens, prepared.diagnostics)
+    parameters = cursor.parameters = {}
     found: tree.Body | None = None
     with suppress(Failure):
         found = body(cursor)
@@ -54,7 +61,7 @@ def parse_body(source: Source, word_bits: int = 32) -> tree.Body:
             cursor.unexpected("`,`, `;` or the end of the query")
     if cursor.diagnostics or found is None:
         raise ProgramError(in_order(cursor.diagnostics, prepared.sources))
-    return found
+    return found, parameters
 
 
 def in_order(diagnostics: Sequence[Diagnostic], sources: Sequence[Source]) -> tuple[Diagnostic, ...]:

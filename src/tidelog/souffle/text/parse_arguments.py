@@ -116,6 +116,11 @@ def _marked(cursor: Cursor, token: Token) -> tree.Argument:
             cursor.next()
             if cursor.token.kind is not Kind.WORD:
                 return tree.Counter(span=token.span)
+            is_qualified = cursor.peek().text == "." and cursor.peek(2).kind is Kind.WORD
+            if cursor.parameters is not None and cursor.peek().text != "(" and not is_qualified:
+                word = cursor.next()
+                cursor.parameters.setdefault(f"${word.text}", cursor.since(token))
+                return tree.Variable(f"${word.text}", span=cursor.since(token))
             name, _ = cursor.qualified("the name of a branch")
             cursor.expect("(")
             items = arguments(cursor, ")")

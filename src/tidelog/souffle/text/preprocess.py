@@ -19,13 +19,15 @@ from pathlib import Path
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Source, Span
-from tidelog.souffle.text.evaluate_condition import evaluate_condition
+from tidelog.souffle.text.evaluate_condition import FOREIGN, evaluate_condition
 from tidelog.souffle.text.lex import lex
 from tidelog.souffle.text.tokens import Kind, Token
 
 _LINE = re.compile(r"\s*([A-Za-z_]\w*)\s*(.*)", re.DOTALL)
 _DEFINE = re.compile(r"([A-Za-z_]\w*)(\(([^)]*)\))?(.*)", re.DOTALL)
 _DEEPEST_INCLUDE = 64
+_GIVEN = "<macros>"
+_REST, _ARGUMENTS = "...", "__VA_ARGS__"
 _MOST_TOKENS = 2_000_000
 
 
@@ -35,10 +37,11 @@ SearchPath = Sequence[Path] | Mapping[str, Source]
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """`parameters` is None for a macro without parentheses."""
+    """`parameters` is None for a macro without parentheses; an `open` one takes more arguments, as `__VA_ARGS__`."""
 
     parameters: tuple[str, ...] | None
     body: tuple[Token, ...]
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +53,25 @@ class Preprocessed:
     diagnostics: list[Diagnostic]
 
 
-def preprocess(source: Source, search_path: SearchPath = (), defined: Mapping[str, str] | None = None) -> Preprocessed:
-    """Returns the tokens that the parser reads; `defined` are macros from outside, each with its text."""
+def preprocess(
+    source: Source,
+    search_path: SearchPath = (),
+    defined: Mapping[str, str] | None = None,
+    macros: Mapping[str, str] | None = None,
+) -> Preprocessed:
+    """Returns the tokens that the parser reads; `defined` are macros that every program has, each with its text.
+
+    `macros` are those that were given for this program: their definitions are a file that is included before it, and
+    is stored with it.
+    """
     running = _Preprocessing(search_path)
     for name, text in (defined or {}).items():
         tokens, _ = lex(Source(f"<{name}>", text))
         running.macros[name] = Macro(None, tuple(tokens[:-1]))
+    given = running.given(macros or {})
     running.file(source, 0)
+    if given is not None:
+        running.sources.append(given)
     running.output.append(Token(Kind.END, "", "", Span(source, len(source.text), len(source.text))))
     return Preprocessed(running.output, tuple(running.sources), running.diagnostics)
 
@@ -70,6 +85,15 @@ class _Preprocessing:
         self.sources: list[Source] = []
         self.diagnostics: list[Diagnostic] = []
         self._once: set[Path] = set()
+
+    def given(self, macros: Mapping[str, str]) -> Source | None:
+        """Reads macros from outside, those of a stored program included; returns their definitions as a source."""
+        text = "".join(f"#define {name} {value}\n" for name, value in macros.items())
+        source = Source(_GIVEN, text) if text else self._stored.get(f"include:{_GIVEN}")
+        if source is not None:
+            self.file(source, 0)
+            self.sources.clear()
+        return source
 
     def file(self, source: Source, depth: int) -> None:
         self.sources.append(source)
@@ -155,6 +179,10 @@ class _Preprocessing:
                     self._report(Code.UNEXPECTED_TOKEN, "`#include` has no file", token.span, "a path is expected")
                 else:
                     self._include(named[1], token.span, source, depth)
+            case "pragma" if rest.split() == ["once"]:
+                path = _path(source)
+                if path is not None:
+                    self._once.add(path)
             case "error":
                 self._report(Code.UNEXPECTED_TOKEN, f"#error {rest.strip()}", token.span, "the program says so")
 
@@ -168,11 +196,14 @@ class _Preprocessing:
         parameters = None
         if has_parameters is not None:
             parameters = tuple(each.strip() for each in names.split(",") if each.strip())
+        is_open = False
+        if parameters and parameters[-1] == _REST:
+            parameters, is_open = parameters[:-1], True
         source = token.span.source
         joined = Source(source.name, source.text[: token.span.end].replace("\\\n", " \n").replace("\\\r\n", "  \n"))
         body, diagnostics = lex(joined, start + found.start(4), token.span.end)
         self.diagnostics += diagnostics
-        self.macros[name] = Macro(parameters, tuple(body[:-1]))
+        self.macros[name] = Macro(parameters, tuple(body[:-1]), is_open)
 
     def _holds(self, text: str, token: Token) -> bool:
         """Returns whether a condition of `#if` holds."""
@@ -181,6 +212,8 @@ class _Preprocessing:
             return str(int((found[1] or found[2]) in self.macros))
 
         text = re.sub(r"defined\s*(?:\(\s*(\w+)\s*\)|(\w+))", asked, text)
+        # Operators that the language itself does not have are words of it while macros are used.
+        text = re.sub(r"&&|[&~?]", lambda found: f" {FOREIGN[found[0]]} ", text)
         source = Source("<condition>", text)
         tokens = self.expand(lex(source, 0)[0][:-1], frozenset())
         value = evaluate_condition([each.text for each in tokens])
@@ -198,6 +231,8 @@ class _Preprocessing:
         folders = [*([own.parent] if own is not None else []), *self._search_path]
         for folder in folders:
             path = folder / name
+            if path.resolve() in self._once:
+                return
             stored = self._stored.get(f"include:{path}")
             if stored is not None:
                 self.file(stored, depth + 1)
@@ -207,8 +242,7 @@ class _Preprocessing:
                     text = path.read_text(encoding="utf-8-sig", errors="surrogateescape")
                 except OSError:
                     break
-                if path.resolve() not in self._once:
-                    self.file(Source(str(path), text), depth + 1)
+                self.file(Source(str(path), text), depth + 1)
                 return
         self._report(
             Code.UNKNOWN_MODULE,
@@ -240,6 +274,10 @@ class _Preprocessing:
                 made.append(token)
                 continue
             arguments, place = taken
+            if macro.open and len(arguments) >= len(macro.parameters):
+                arguments = _with_rest(arguments, len(macro.parameters), token.span)
+                macro = replace(macro, parameters=(*macro.parameters, _ARGUMENTS), open=False)
+            assert macro.parameters is not None
             if len(arguments) != len(macro.parameters) and not (len(macro.parameters) == 0 and arguments == [[]]):
                 self._report(
                     Code.WRONG_ARGUMENT_COUNT,
@@ -301,6 +339,14 @@ def _arguments(tokens: Sequence[Token], place: int) -> tuple[list[list[Token]], 
             continue
         arguments[-1].append(token)
     return None
+
+
+def _with_rest(arguments: list[list[Token]], count: int, span: Span) -> list[list[Token]]:
+    """Returns so many arguments, and one of all others with commas between them."""
+    rest: list[Token] = []
+    for place, each in enumerate(arguments[count:]):
+        rest += [Token(Kind.MARK, ",", ",", span), *each] if place else each
+    return [*arguments[:count], rest]
 
 
 def _pasted(tokens: list[Token]) -> list[Token]:
