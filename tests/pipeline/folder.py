@@ -48,18 +48,44 @@ mode   = "snapshot"
 
 Edge = tuple[str, str]
 
+# `Edge` follows a Delta table; the changes of `Reach` are files.
+REACH_FROM_DELTA = """
+program = "program.dl"
+state   = "state"
+[changes.Edge]
+format = "delta"
+path   = "edges"
+[outputs.Reach]
+format = "json"
+path   = "out/reach"
+"""
+
 
 class Pipe:
     """`steps` and `warnings` are those of the last run."""
 
-    def __init__(self, folder: Path, program: str = REACH, file: str = REACH_FILE, engine: str | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        program: str = REACH,
+        file: str = REACH_FILE,
+        engine: str | None = None,
+        *,
+        writes: bool = True,
+    ) -> None:
         self.folder = folder
         self.engine = engine
         self.steps: list[Step] = []
         self.warnings: list[str] = []
         self._fed = 0
-        (folder / "program.dl").write_text(program)
-        self.write_file(file)
+        if writes:
+            (folder / "program.dl").write_text(program)
+            self.write_file(file)
+
+    @classmethod
+    def there(cls, folder: Path) -> Pipe:
+        """The pipeline of a folder that has its files."""
+        return cls(folder, "", "", writes=False)
 
     def write_file(self, text: str) -> None:
         (self.folder / "pipe.toml").write_text(text)

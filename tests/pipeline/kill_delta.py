@@ -9,27 +9,17 @@ rows that the source comes to, each epoch must be in them at most once, and thei
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import deltalake
 import pyarrow as pa
 
 from tests.pipeline.folder import REACH, Pipe, closure
-from tests.pipeline.kill import die_at
-from tidelog.pipeline.batch_log import BatchLog
-from tidelog.pipeline.copies import Copies
+from tests.pipeline.kill_runs import LAKE_STEPS, kill_runs
 from tidelog.pipeline.lake.delta_sink import DeltaSink
 from tidelog.pipeline.lake.staged import Staged
 from tidelog.pipeline.sinks import Sinks
@@ -53,13 +43,7 @@ mode   = "changes"
 """
 NODES = "abcde"
 POINTS: list[tuple[type, str]] = [
-    (BatchLog, "plan"),
-    (BatchLog, "begin"),
-    (Copies, "write"),
-    (Copies, "committed"),
-    (Staged, "write"),
-    (Sinks, "prepare"),
-    (Sinks, "publish"),
+    *LAKE_STEPS,
     (DeltaSink, "_apply"),
     (DeltaSink, "_write"),
     (DeltaSink, "_merge"),
@@ -97,23 +81,6 @@ class DeltaHistory:
                 merge.when_matched_delete().when_not_matched_insert_all().execute()
             case _:
                 table.optimize.compact()
-
-    def run(self, kill: bool) -> bool:
-        """One run in a process of its own, because the runtime of deltalake does not live through a fork; whether it
-        was killed."""
-        owner, name = self._dice.choice(POINTS)
-        plan = {
-            "owner": POINTS.index((owner, name)),
-            "call": self._dice.randrange(1, 4),
-            "before": self._dice.random() < 0.5,
-        }
-        at_any_moment = kill and self._dice.random() < 0.4
-        plan["kill"] = kill and not at_any_moment
-        RUNNERS.ask(self.pipe.folder, plan)
-        if at_any_moment:
-            time.sleep(self._dice.random() * 0.6)
-            RUNNERS.kill()
-        return RUNNERS.was_killed()
 
     def check(self) -> None:
         """After a run that ended: the tables have the rows of the source, and no epoch twice."""
@@ -157,90 +124,5 @@ def _epochs(folder: Path) -> Iterator[int]:
                 yield action["txn"]["version"]
 
 
-class Runners:
-    """Processes that have everything loaded and wait for a pipeline to run; one is started ahead."""
-
-    def __init__(self) -> None:
-        self._next = self._started()
-        self._now: subprocess.Popen[str] | None = None
-
-    def ask(self, folder: Path, plan: dict[str, Any]) -> None:
-        """Has the waiting process run a pipeline, and starts the one after it."""
-        self._now, self._next = self._next, self._started()
-        assert self._now.stdin is not None
-        assert self._now.stdout is not None
-        self._now.stdout.readline()  # it has loaded everything
-        self._now.stdin.write(json.dumps({"folder": str(folder), **plan}) + "\n")
-        self._now.stdin.flush()
-
-    def kill(self) -> None:
-        assert self._now is not None
-        self._now.kill()
-
-    def was_killed(self) -> bool:
-        assert self._now is not None
-        self._now.communicate()
-        assert self._now.returncode in (0, -signal.SIGKILL), "the run has failed"
-        return self._now.returncode != 0
-
-    def close(self) -> None:
-        self._next.kill()
-        self._next.communicate()
-
-    def _started(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tests.pipeline.kill_delta", "--serve"]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-RUNNERS: Runners
-
-
-def serve() -> None:
-    """Runs one pipeline as the parent says."""
-    from tidelog.engine.local.machine_code.load import load_all
-
-    load_all()
-    print("ready", flush=True)
-    plan = json.loads(sys.stdin.readline())
-    if plan["kill"]:
-        owner, name = POINTS[plan["owner"]]
-        die_at(owner, name, plan["call"], before=plan["before"])
-    folder = Path(plan["folder"])
-    os.chdir(folder)
-    Pipe(folder, REACH, FILE).run()
-
-
-def main() -> None:
-    global RUNNERS
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--serve", action="store_true")
-    options = parser.parse_args()
-    if options.serve:
-        serve()
-        return
-    dice = random.Random(options.seed)
-    RUNNERS = Runners()
-    kills = histories = 0
-    try:
-        while kills < options.kills:
-            histories += 1
-            with tempfile.TemporaryDirectory(prefix="tidelog-kill-") as folder:
-                history = DeltaHistory(Path(folder), dice)
-                for _ in range(4):
-                    for _ in range(dice.randrange(1, 4)):
-                        history.change()
-                    while dice.random() < 0.75 and kills < options.kills:
-                        kills += history.run(kill=True)
-                        if dice.random() < 0.5:
-                            history.change()
-                    history.run(kill=False)
-                    history.check()
-    finally:
-        RUNNERS.close()
-    print(f"{kills} kills in {histories} pipelines: no version twice, none lost")
-
-
 if __name__ == "__main__":
-    main()
+    kill_runs("tests.pipeline.kill_delta", DeltaHistory, POINTS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import pickle
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -106,21 +108,38 @@ def test_changes_of_a_multiset_have_weights(session: Any, tmp_path: Path) -> Non
 
 
 class Follower:
-    """A streaming query that adds up what it reads, and goes on from its checkpoint after each stop."""
+    """A streaming query that adds up what it reads, and goes on from its checkpoint after each stop.
+
+    A batch that Spark repeats has its number again, and counts once. Spark gives the Python process of a source ten
+    seconds to start; a query that fails because that was too short on a busy machine is a restart, too.
+    """
 
     def __init__(self, session: Any, place: Path, checkpoint: Path, **options: str) -> None:
-        self.seen: Counter[tuple[str, str, str, int]] = Counter()
+        self._batches: dict[int, Counter[tuple[str, str, str, int]]] = {}
+        self.starts = 0
         self._stream: Callable[[], Any] = lambda: changes(session.readStream, place, **options)
         self._checkpoint = str(checkpoint)
 
     def run(self) -> None:
         """Reads all that is there."""
 
-        def take(rows: Any, _: int) -> None:
-            self.seen.update(map(tuple, rows.collect()))
+        def take(rows: Any, number: int) -> None:
+            self._batches[number] = Counter(map(tuple, rows.collect()))
 
-        query = self._stream().writeStream.foreachBatch(take).option("checkpointLocation", self._checkpoint)
-        query.trigger(availableNow=True).start().awaitTermination()
+        for last in (False,) * 20 + (True,):
+            self.starts += 1
+            query = self._stream().writeStream.foreachBatch(take).option("checkpointLocation", self._checkpoint)
+            try:
+                query.trigger(availableNow=True).start().awaitTermination()
+                return
+            except Exception as error:
+                if last or "failed to connect back" not in str(error):
+                    raise
+
+    @property
+    def seen(self) -> Counter[tuple[str, str, str, int]]:
+        """How often each change came."""
+        return sum(self._batches.values(), Counter())
 
     @property
     def rows(self) -> list[tuple[str, str]]:
@@ -149,6 +168,78 @@ def follow(session: Any, place: Path, checkpoint: Path, engine: str, epochs: int
             follower.run()
             assert follower.seen == wanted
         assert follower.rows == db.relation("Reach").rows()
+        assert follower.starts >= restarts
+        print(f"{sum(wanted.values())} changes in {epochs} epochs, each once; {follower.starts} starts of the query")
+
+
+class Asked:
+    """Asks the reader as a query of Spark does, with a checkpoint: the end of a batch is noted before its rows are
+    read, and the batch when they are used. Each start has a new reader; a query may die between any two steps."""
+
+    def __init__(self, place: Path, random: Random) -> None:
+        self._options = {"path": str(place), "relation": "Reach", "changes": "true", "maxepochs": "7"}
+        self._random = random
+        self._offsets: list[str] = []
+        self._done = 0
+        self.batches: dict[int, Counter[tuple[Any, ...]]] = {}
+        self.starts = 0
+
+    def run(self) -> bool:
+        """Takes all that is there; False if the query died before."""
+        from tidelog.spark.source import TidelogSource
+
+        self.starts += 1
+        source = TidelogSource(self._options)
+        reader = pickle.loads(pickle.dumps(source.streamReader(source.schema())))
+        if not self._offsets:
+            self._offsets.append(json.dumps(reader.initialOffset()))
+        while True:
+            if self._dies():
+                return False
+            if self._done == len(self._offsets) - 1:
+                start = json.loads(self._offsets[-1])
+                end = reader.latestOffset(start, None)
+                if end == start:
+                    return True
+                self._offsets.append(json.dumps(end))
+            if self._dies():
+                return False
+            begin, end = (json.loads(self._offsets[self._done + place]) for place in (0, 1))
+            rows: Counter[tuple[Any, ...]] = Counter()
+            for partition in reader.partitions(begin, end):
+                for batch in reader.read(pickle.loads(pickle.dumps(partition))):
+                    rows.update(tuple(row.values()) for row in batch.to_pylist())
+            self.batches[self._done] = rows
+            if self._dies():
+                return False
+            self._done += 1
+
+    def _dies(self) -> bool:
+        return self._random.random() < 0.08
+
+
+def test_a_reader_gives_each_change_once_through_restarts(tmp_path: Path) -> None:
+    random, nodes = Random(5), [f"n{i}" for i in range(7)]
+    wanted: Counter[tuple[Any, ...]] = Counter()
+    deaths = 0
+    with PROGRAM.open(path=tmp_path / "db", keep_changes=101) as db:
+        asked = Asked(tmp_path / "db", random)
+        for epoch in range(1, 101):
+            commit(
+                db,
+                [(random.choice(nodes), random.choice(nodes)) for _ in range(2)],
+                [(random.choice(nodes), random.choice(nodes)) for _ in range(3)],
+            )
+            if epoch % 10 == 0:
+                while not asked.run():
+                    deaths += 1
+        for changes in db.changes_since(0):
+            if "Reach" in changes:
+                for (src, dst), weight in changes["Reach"]:
+                    wanted[src, dst, "+" if weight > 0 else "-", changes.epoch] += 1
+    assert sum(asked.batches.values(), Counter()) == wanted
+    assert sum(wanted.values()) > 100
+    assert (asked.starts, deaths > 5) == (10 + deaths, True)
 
 
 @pytest.mark.slow

@@ -57,11 +57,12 @@ class TableSchema:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file of the table; `vector` identifies its deletion vector, if it has one."""
+    """A file of the table; `vector` identifies its deletion vector, if it has one. `size` is in bytes, if known."""
 
     path: str
     partition: Mapping[str, str | None]
     vector: str | None = None
+    size: int | None = None
 
 
 @dataclass(slots=True)
@@ -140,7 +141,7 @@ class DeltaLog:
             for name, value in (each.get("partition") or {}).items():
                 physical = name if name in schema.partitioned else schema.physical.get(name, name)
                 values[physical] = _partition_text(value, schema.types.get(logical.get(physical, name)))
-            files.append(DataFile(unquote(each["path"]), values))
+            files.append(DataFile(unquote(each["path"]), values, size=each.get("size_bytes")))
         return files
 
     def masks(self, table: Any) -> dict[str, pa.BooleanArray]:
@@ -233,7 +234,7 @@ def first_line(error: BaseException) -> str:
 def _file(action: Mapping[str, Any]) -> DataFile:
     vector = action.get("deletionVector")
     known = None if not vector else f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}"
-    return DataFile(unquote(action["path"]), action.get("partitionValues") or {}, known)
+    return DataFile(unquote(action["path"]), action.get("partitionValues") or {}, known, action.get("size"))
 
 
 def _partition_text(value: Any, type_: pa.DataType | None) -> str | None:

@@ -37,7 +37,6 @@ from tidelog.lake.delta_log import (
     unsupported,
 )
 from tidelog.lake.parquet_part import ParquetPart
-from tidelog.lake.row_changes import Part
 
 Position = Mapping[str, Any]
 
@@ -88,7 +87,7 @@ class DeltaChanges:
             last = min(last, position["version"] + self._most)
         return {**position, "version": last} if last > position["version"] else None
 
-    def parts(self, begin: Position | None, end: Position) -> Sequence[Part]:
+    def parts(self, begin: Position | None, end: Position) -> Sequence[ParquetPart]:
         if begin is None:
             return self._all_rows(end)
         return list(self._changed(begin["version"], end))
@@ -151,7 +150,7 @@ class DeltaChanges:
         kept = next((mask for name, mask in masks.items() if name.endswith(file.path)), None)
         names = list(schema.physical) if self._columns is None else self._columns
         columns = schema.columns(names, file.partition)
-        return ParquetPart(path, columns, sign, place, kept, START_AGAIN, dict(schema.types))
+        return ParquetPart(path, columns, sign, place, kept, START_AGAIN, dict(schema.types), file.size)
 
     # Checks
 

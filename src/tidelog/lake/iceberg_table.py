@@ -47,6 +47,18 @@ class _Files:
     sign: int
     place: str
 
+    @property
+    def size(self) -> int:
+        return sum(int(task.file.file_size_in_bytes) for task in self.tasks)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travels without the catalog, whose connections cannot; the files are read by the metadata alone."""
+        from pyiceberg.table import Table
+
+        whole = self.table
+        bare = Table(whole.name(), whole.metadata, whole.metadata_location, whole.io, catalog=None)
+        return _Files, (bare, self.snapshot, self.tasks, self.columns, self.sign, self.place)
+
     def __call__(self) -> Iterator[RowChanges]:
         from pyiceberg.exceptions import NoSuchTableError
         from pyiceberg.expressions import AlwaysTrue
@@ -137,6 +149,13 @@ class IcebergChanges:
         added = [task for key, task in after.items() if key not in before]
         return [*self._files(table, first, removed, -1), *self._files(table, last, added, +1)]
 
+    def types(self, position: Position) -> Mapping[str, pa.DataType]:
+        """Returns the types of the columns at a position."""
+        if position["snapshot"] is None:
+            return {}
+        schema = self._table().scan(snapshot_id=position["snapshot"]).projection().as_arrow()
+        return {field.name: field.type for field in schema}
+
     # Snapshots and files
 
     @cached_property
@@ -184,7 +203,7 @@ class IcebergChanges:
             for task in table.scan(snapshot_id=snapshot).plan_files():
                 deletes = frozenset(_delete_key(each) for each in task.delete_files)
                 found[task.file.file_path, deletes] = task
-        except ValueError as error:
+        except (ValueError, NotImplementedError) as error:
             if "equality" not in str(error).lower():
                 raise
             raise DataError(

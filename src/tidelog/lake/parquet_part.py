@@ -37,7 +37,7 @@ class ParquetPart:
 
     `types` are those of the table. `sign` is that of all rows; None if the file has the kind of each change in
     `_change_type`. `kept` tells for each row of the file whether it counts. `gone` is the advice for a file that no
-    longer exists.
+    longer exists, `size` its bytes.
     """
 
     address: str
@@ -47,6 +47,7 @@ class ParquetPart:
     kept: pa.BooleanArray | None = None
     gone: str = ""
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    size: int | None = None
 
     def __call__(self) -> Iterator[RowChanges]:
         filesystem, path = opened(self.address)

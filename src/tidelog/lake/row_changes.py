@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -21,5 +22,12 @@ class RowChanges:
     place: str
 
 
-Part = Callable[[], Iterator[RowChanges]]
-"""A piece of the changes between two positions, such as a file. It can be pickled, and read in another process."""
+class Part(Protocol):
+    """A piece of the changes between two positions, such as a file. It can be pickled, and read in another process."""
+
+    @property
+    def size(self) -> int | None:
+        """The bytes of its file, if the table tells."""
+
+    def __call__(self) -> Iterator[RowChanges]:
+        """Reads the rows, some at a time."""

@@ -312,7 +312,7 @@ class _Reader:
 
     def _bad_value(self, name: Name, key: str, message: str, value: str, choices: Sequence[str]) -> None:
         help = did_you_mean(value, choices, f"there are {listed(choices)}" if choices else None)
-        self._report(Code.BAD_SETTING, message, self._spans.of_value((*name, key)), "cannot be", help)
+        self._report(Code.BAD_SETTING, message, self._spans.of_value((*name, key)), "not possible here", help)
 
     def _report(self, code: Code, message: str, span: Span, label: str, help: str | None = None) -> None:
         self.wrong.append(diagnostic(code, message, span, label, help=help))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -40,16 +41,20 @@ class RowFeed:
 
     def take(self, tx: Transaction, changes: SourceRange, present: Present, bad: BadRecords) -> tuple[int, NetChanges]:
         """Writes the changes of a batch; returns the number of rows read, and the net changes."""
-        name = self.relation.name
-        fitter = Fitter(self.relation, self.definitions, partial(bad.add, name))
+        fitter = Fitter(self.relation, self.definitions, partial(bad.add, self.relation.name))
         weights = net_weights(fitter.fit(changes.content()), self.relation, self.definitions)
+        return fitter.count, self.apply(tx, weights, present)
+
+    def apply(self, tx: Transaction, weights: Mapping[Row, int], present: Present) -> NetChanges:
+        """Writes the changes of the numbers of rows; returns the net changes."""
+        name = self.relation.name
         net = net_changes(weights, self.relation, self.copies, present)
         self.copies.plan(net.copies)
         if net.deletes:
             tx.delete(name, net.deletes)
         if net.inserts:
             tx.insert(name, net.inserts)
-        return fitter.count, net
+        return net
 
 
 def load_content(
@@ -78,10 +83,16 @@ def load_content(
 def load_place(tx: Transaction, table: Table, program: RuleProgram, bad: BadRecords) -> int:
     """Inserts the rows that a source without a feed has now; returns the number of rows read."""
     relation = program.relations[table.relation]
+    with place_rows(table, relation) as rows:
+        return load_content(tx, rows.content(), relation, program.functions.definitions, bad)[0]
+
+
+@contextmanager
+def place_rows(table: Table, relation: Relation) -> Iterator[SourceRange]:
+    """Opens a source without a feed; yields all rows that it has now."""
     source = open_source(table.place, relation)
     try:
         source.check(None)
-        rows = SourceRange(source, None, source.start(None))
-        return load_content(tx, rows.content(), relation, program.functions.definitions, bad)[0]
+        yield SourceRange(source, None, source.start(None))
     finally:
         source.close()

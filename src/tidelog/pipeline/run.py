@@ -191,7 +191,6 @@ class _Run:
                 if count is None:
                     unknown.append(name)
             self._before_commit(tx, -1, progress)
-        self._site.loaded()
         if tx.report is not None and unknown:
             progress.read += sum(tx.report.rows[name] for name in unknown) + progress.bad.count
         self._finish(tx, -1, progress)
@@ -283,6 +282,7 @@ class _Run:
     def _finish(self, tx: Transaction, number: int, progress: _Progress) -> None:
         """Makes the outputs of the committed batch visible."""
         progress.enter("write")
+        self._site.committed()
         self._last = number
         for row_feed in self._row_feeds.values():
             row_feed.copies.committed(number)

@@ -37,8 +37,8 @@ class Site(Protocol):
     ) -> tuple[int, NetChanges]:
         """Writes the changes of a source; returns the number of rows read, and the net changes."""
 
-    def loaded(self) -> None:
-        """Frees the state of loading, after the starting tables are committed."""
+    def committed(self) -> None:
+        """Frees the state of a batch, or of the starting tables, after its commit."""
 
     def old_rows(self, relation: str, columns: Sequence[str], keys: Sequence[Row]) -> Mapping[Row, list[Row]]:
         """See `apply.OldRows`."""

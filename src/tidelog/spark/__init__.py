@@ -26,14 +26,22 @@ _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 def register(spark: Any) -> None:
     """Makes the format `tidelog` known to a session, and lets Spark push filters down to Python sources.
 
-    Raises MissingDependencyError without PySpark.
+    In the definitions of a declarative pipeline, which may not change settings, the format alone is made known: the
+    file of the pipeline has to set `spark.sql.python.filterPushdown.enabled`. Raises MissingDependencyError without
+    PySpark.
     """
     from tidelog.engine.spark.session import require_pyspark
 
     require_pyspark()
+    from pyspark.errors import PySparkException
+
     from tidelog.spark.source import TidelogSource
 
-    spark.conf.set(_PUSHDOWN, "true")
+    try:
+        spark.conf.set(_PUSHDOWN, "true")
+    except PySparkException as error:
+        if not (error.getCondition() or "").startswith("SESSION_MUTATION_IN_DECLARATIVE_PIPELINE"):
+            raise
     spark.dataSource.register(TidelogSource)
 
 

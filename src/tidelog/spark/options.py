@@ -29,7 +29,7 @@ from tidelog.diagnostics.wording import listed
 
 READ = ("path", "relation", "columns", "epoch", "changes", "after", "until", "maxepochs", "externs")
 WRITTEN = ("path", "relation", "op", "externs")
-_OF_SPARK = ("checkpointlocation", "outputmode", "querytype", "truncate", "numrows")
+_OF_SPARK = ("checkpointlocation", "outputmode", "queryname", "querytype", "truncate", "numrows")
 LATEST = "latest"
 _WAYS = {"true": "tidelog", "tidelog": "tidelog", "delta": "delta", "false": None}
 

@@ -207,6 +207,13 @@ class SparkEngine:
         """Returns the stored facts of an input relation."""
         return self._stored(self._written[relation])
 
+    def staging(self) -> tuple[StateDirectory, int]:
+        """Returns the directory of the state, and the next epoch: files that are staged in its folder (`new_name`) are
+        removed after it, whether it is committed or not."""
+        number = self._state.manifest.epoch + 1
+        self._directory.make(number)
+        return self._directory, number
+
     def reader_of(self, program: RuleProgram) -> SparkEngine:
         """Returns an engine that reads the same state, for `program`, by which the state was derived."""
         return SparkEngine(program, self._spark, self.address, access=Access(is_read_only=True))
@@ -219,6 +226,10 @@ class SparkEngine:
 
     def stage(self, relation: str, rows: Any) -> Any:
         return stage(self.program.relations[relation], rows, self._context.definitions)
+
+    def stage_more(self, relation: str, staged: Any, rows: Any) -> Any | None:
+        """Returns None: each part is a file of its own."""
+        return None
 
     def commit(
         self,
@@ -429,7 +440,7 @@ class SparkEngine:
                     epoch.derive(self._chooser, is_first=number == 0, recompute_all=recomputed_from is not None)
                     check_functions(epoch, self.program, self._facts_of_users())
             if is_empty:
-                self._directory.sweep(number, keep=())
+                self._state.remove_attempt(number)
                 if marks:
                     self._publish(replace(last, marks=new_marks))
                 return None
@@ -453,7 +464,7 @@ class SparkEngine:
             epoch.drop()
             if self._state.manifest is last:
                 with suppress(OSError):  # a task that is still being stopped may write there
-                    self._directory.sweep(number, keep=())
+                    self._state.remove_attempt(number)
             raise
         epoch.commit()
         report = self._report(epoch, changes, perf_counter() - started)

@@ -76,7 +76,7 @@ class LocalSite:
     ) -> tuple[int, NetChanges]:
         return feed.take(tx, changes, partial(self._present.among, feed.relation.name), bad)
 
-    def loaded(self) -> None:
+    def committed(self) -> None:
         pass
 
     def old_rows(self, relation: str, columns: Sequence[str], keys: Sequence[Row]) -> Mapping[Row, list[Row]]:

@@ -5,13 +5,15 @@ Options that begin with `catalog.` are the properties of pyiceberg's catalog: `c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tidelog.lake.iceberg_table import IcebergChanges
 from tidelog.pipeline.records import Record
 from tidelog.pipeline.settings import Feed, Place
+from tidelog.pipeline.sources.exact_types import refuse_rounding
 from tidelog.pipeline.sources.inserted_records import inserted_records
-from tidelog.pipeline.sources.source import Position, RowChanges
+from tidelog.pipeline.sources.source import Part, Position, RowChanges
 from tidelog.rules.ir import Relation
 
 MOST_SNAPSHOTS = "maxSnapshotsPerTrigger"
@@ -23,7 +25,8 @@ def open_source(place: Place, relation: Relation, feed: Feed | None) -> IcebergS
     is_records = feed is not None and bool(feed.op or feed.is_envelope)
     columns = None if is_records else [column.name for column in relation.columns]
     most = int(place.options.get(MOST_SNAPSHOTS, 0)) or None
-    return IcebergSource(place.options[TABLE], catalog_properties(place), columns, most, only_appends=is_records)
+    table, catalog = place.options[TABLE], catalog_properties(place)
+    return IcebergSource(relation, table, catalog, columns, most, only_appends=is_records)
 
 
 def catalog_properties(place: Place) -> Mapping[str, str]:
@@ -32,7 +35,11 @@ def catalog_properties(place: Place) -> Mapping[str, str]:
 
 
 class IcebergSource(IcebergChanges):
-    """Implements `Source`."""
+    """Implements `Source` and `PartedSource`. The other parameters are those of `IcebergChanges`."""
+
+    def __init__(self, relation: Relation, table: str, *more: Any, **named: Any) -> None:
+        super().__init__(table, *more, **named)
+        self._relation = relation
 
     @property
     def gives_records(self) -> bool:
@@ -42,6 +49,12 @@ class IcebergSource(IcebergChanges):
     def read(self, begin: Position | None, end: Position) -> Iterator[RowChanges] | Iterator[Record]:
         changes = (each for part in self.parts(begin, end) for each in part())
         return inserted_records(changes) if self.gives_records else changes
+
+    def parts(self, begin: Position | None, end: Position) -> Sequence[Part]:
+        found = super().parts(begin, end)
+        if found and not self.gives_records:
+            refuse_rounding(self._relation, self.types(end), self._name)
+        return found
 
     def acknowledge(self, position: Position) -> None:
         pass  # the table keeps its snapshots until somebody expires them

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tidelog.database.program.program import Program
 from tidelog.database.transactions.transaction import Transaction
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.spark.engine import SparkEngine
 from tidelog.engine.spark.session import local_session
 from tidelog.io.rows import to_rows, to_table
 from tidelog.io.values import Row
@@ -24,10 +26,11 @@ from tidelog.pipeline.batch import Feeds, SourceRange
 from tidelog.pipeline.load import load_records
 from tidelog.pipeline.logged_feeds import LoggedFeeds
 from tidelog.pipeline.net_changes import NetChanges
-from tidelog.pipeline.row_feed import RowFeed, load_place
+from tidelog.pipeline.row_feed import RowFeed, load_content, place_rows
 from tidelog.pipeline.settings import Feed, Place, Settings, Table
 from tidelog.pipeline.sinks import Quarantine, Sinks
 from tidelog.pipeline.sources.formats import is_positioned
+from tidelog.pipeline.sources.source import Part, PartedSource
 from tidelog.pipeline.spark.failures import naming
 from tidelog.pipeline.spark.feeds import SparkFeeds, records_of
 from tidelog.pipeline.spark.fit import bad_column, bad_record, fit_frame, without_decimals
@@ -35,10 +38,18 @@ from tidelog.pipeline.spark.folder import Folder
 from tidelog.pipeline.spark.signed import signed
 from tidelog.pipeline.spark.sinks import SparkQuarantine, spark_sink
 from tidelog.pipeline.spark.sources import table_frame
-from tidelog.rules.ir import Kind
+from tidelog.pipeline.spark.stage_parts import StagedRows, stage_parts
+from tidelog.pipeline.spark.staged_changes import StagedChanges
+from tidelog.rules.ir import Kind, Relation
 from tidelog.rules.schema.arrow import is_plain_relation
 
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
+FEW_BYTES = 4_000_000
+"""Parts of at most so many bytes are read by the driver: a job costs more."""
+
+FEW_ROWS = 100_000
+"""Net changes of at most so many rows are compared with the relation by the driver."""
+
 _LOOKED_UP = 8
 """At most so many keys are looked up one by one; for more, one job scans the relation."""
 
@@ -76,6 +87,7 @@ class SparkSite:
         state = Folder(settings.state)
         self.database = program.open("spark", spark=self._spark, path=(state / "database").address, **opening)
         self._kept: list[Any] = []
+        self._staged: list[StagedChanges] = []
         try:
             self.feeds_folder = Path(settings.state) / "feeds"
             self._spark_feeds: SparkFeeds | None = None
@@ -101,9 +113,13 @@ class SparkSite:
             raise
 
     def load(self, tx: Transaction, table: Table, bad: BadRecords) -> int | None:
-        if is_positioned(table.place):
-            return load_place(tx, table, self._rules, bad)
         relation = self._relations[table.relation]
+        if is_positioned(table.place):
+            with place_rows(table, relation) as rows:
+                parts = self._parts_for_tasks(relation, rows)
+                if parts is None:
+                    return load_content(tx, rows.content(), relation, self._definitions, bad)[0]
+                return self._load_parts(tx, relation, parts, bad)[0]
         place = _known_to_spark(table.place)
         feed = Feed(relation.name, place)
         with naming(f"inputs.{table.relation}"):
@@ -125,20 +141,63 @@ class SparkSite:
             return None
 
     def load_rows(self, tx: Transaction, feed: RowFeed, rows: SourceRange, bad: BadRecords) -> int | None:
-        return feed.load(tx, rows, bad)
+        parts = self._parts_for_tasks(feed.relation, rows)
+        if parts is None:
+            return feed.load(tx, rows, bad)
+        count, copies = self._load_parts(tx, feed.relation, parts, bad)
+        feed.copies.plan(copies)
+        return count
 
     def take_rows(
         self, tx: Transaction, feed: RowFeed, changes: SourceRange, bad: BadRecords
     ) -> tuple[int, NetChanges]:
-        def present(rows: Sequence[Row]) -> Iterable[Row]:
-            name = feed.relation.name
-            if any(rule.head.relation == name for rule in self._rules.rules):
-                with self.database._locked.engine() as engine:
-                    return {row for row, _ in engine.facts(name)}.intersection(rows)
-            found = self.old_rows(name, [column.name for column in feed.relation.columns], rows)
-            return [row for row in rows if found.get(row)]
+        relation = feed.relation
+        parts = self._parts_for_tasks(relation, changes)
+        if parts is None:
+            return feed.take(tx, changes, partial(self._present, relation), bad)
+        rows, staged = self._stage(relation, parts, bad)
+        net = staged.net(rows)
+        if staged.count(net) <= FEW_ROWS:
+            return rows.read, feed.apply(tx, staged.weights(net), partial(self._present, relation))
+        found = staged.take(tx, net, feed.copies.all())
+        feed.copies.plan(found.copies)
+        return rows.read, found
 
-        return feed.take(tx, changes, present, bad)
+    def _present(self, relation: Relation, rows: Sequence[Row]) -> Iterable[Row]:
+        """Returns those of the rows that are committed facts."""
+        name = relation.name
+        if any(rule.head.relation == name for rule in self._rules.rules):
+            with self.database._locked.engine() as engine:
+                return {row for row, _ in engine.facts(name)}.intersection(rows)
+        found = self.old_rows(name, [column.name for column in relation.columns], rows)
+        return [row for row in rows if found.get(row)]
+
+    def _parts_for_tasks(self, relation: Relation, rows: SourceRange) -> Sequence[Part] | None:
+        """Returns the parts of a range that tasks should read; None for a source or relation that the driver reads, and
+        for so few bytes that a job would cost more."""
+        is_plain_set = relation.kind is Kind.SET and relation.key is None and bool(relation.columns)
+        if not is_plain_set or rows.source.gives_records or not isinstance(rows.source, PartedSource):
+            return None
+        parts = rows.source.parts(rows.begin, rows.end)
+        sizes = [part.size for part in parts]
+        is_small = sum(size or 0 for size in sizes) <= FEW_BYTES and None not in sizes
+        return None if is_small else parts
+
+    def _load_parts(
+        self, tx: Transaction, relation: Relation, parts: Sequence[Part], bad: BadRecords
+    ) -> tuple[int, Mapping[Row, int]]:
+        """Inserts the rows of the parts; returns the number of rows read, and the copies beyond the first."""
+        rows, staged = self._stage(relation, parts, bad)
+        return rows.read, staged.load(tx, staged.net(rows))
+
+    def _stage(self, relation: Relation, parts: Sequence[Part], bad: BadRecords) -> tuple[StagedRows, StagedChanges]:
+        with self.database._locked.engine() as engine:
+            assert isinstance(engine, SparkEngine)
+            directory, epoch = engine.staging()
+            stored = engine.facts_stored(relation.name)
+        staged = StagedChanges(self._spark, directory, epoch, relation, self._definitions, stored)
+        self._staged.append(staged)
+        return stage_parts(self._spark, (directory, epoch), relation, self._definitions, parts, bad), staged
 
     def old_rows(self, relation: str, columns: Sequence[str], keys: Sequence[Row]) -> Mapping[Row, list[Row]]:
         view, declared = self.database.relation(relation), self._relations[relation]
@@ -155,11 +214,12 @@ class SparkSite:
             rows.setdefault(tuple(row[i] for i in places), []).append(row)
         return rows
 
-    def loaded(self) -> None:
-        """Frees the cached frames of the committed starting tables."""
+    def committed(self) -> None:
         for frame in self._kept:
             frame.unpersist()
-        self._kept = []
+        for staged in self._staged:
+            staged.release()
+        self._kept, self._staged = [], []
 
     def interrupt(self) -> None:
         if self._spark_feeds is not None:
@@ -169,6 +229,7 @@ class SparkSite:
     def close(self) -> None:
         if hasattr(self, "feeds"):
             self.feeds.close()
+            self.committed()
         self.database.close()
 
 

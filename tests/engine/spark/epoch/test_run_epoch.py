@@ -68,6 +68,12 @@ def test_small_epochs_write_small_files_and_old_ones_go(chain: Database, tmp_pat
     assert not any(name.startswith("epoch-2/") and ".changes." in name for name in files_in(state))
 
 
+def test_the_first_load_writes_each_row_once(chain: Database, tmp_path: Path) -> None:
+    files = files_in(tmp_path / "state")
+    assert not {name for name in files if "Reach.changes." in name}
+    assert len({name for name in files if "Reach.base." in name}) == 2
+
+
 def test_a_data_frame_outlives_the_epoch_it_was_made_in(chain: Database) -> None:
     frame = chain.relation("Reach").to_spark()
     write(chain, ({}, {"Edge": CHAIN[:15]}))

@@ -340,6 +340,26 @@ def test_where_no_lock_keeps_two_writers_apart_the_first_one_is_refused(tmp_path
     assert files_in(tmp_path) == files_named(tmp_path)
 
 
+@pytest.mark.parametrize("is_empty", [False, True], ids=["refused", "empty"])
+def test_a_writer_that_is_no_longer_one_leaves_the_epoch_of_the_other(tmp_path: Path, is_empty: bool) -> None:
+    rules = tidelog.compile(REACH).stages.rules
+    table = pa.table({"src": ["a"], "dst": ["b"]})
+    first = SparkEngine(rules, NoSpark(), str(tmp_path))
+    first.open()
+    third = SparkEngine(rules, NoSpark(), str(tmp_path))
+    third.open()
+    third.commit([Operation("Edge", 1, table)])
+    if is_empty:
+        first.commit([Operation("Edge", 1, table), Operation("Edge", -1, table)])
+    else:
+        with pytest.raises(tidelog.UsageError, match=r"E851.*has committed since"):
+            first.commit([Operation("Edge", 1, table)])
+    second = SparkEngine(rules, NoSpark(), str(tmp_path))
+    second.open()
+    assert (second.count("Edge"), [row for row, _ in second.facts("Edge")]) == (1, [("a", "b")])
+    assert files_in(tmp_path) == files_named(tmp_path)
+
+
 @pytest.mark.parametrize("keep", [-1, True, 2.5])
 def test_a_number_of_epochs_to_keep_that_makes_no_sense_is_refused(tmp_path: Path, keep: Any) -> None:
     with pytest.raises(tidelog.UsageError, match=r"E814.*keep_epochs"):

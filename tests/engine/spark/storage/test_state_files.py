@@ -67,6 +67,22 @@ def test_a_later_change_lies_over_the_earlier_one(directory: StateDirectory) -> 
     assert rows_in(directory, bucket) == [row for row in rows if row[0] != 8]
 
 
+def test_many_small_changes_write_few_rows_each(directory: StateDirectory) -> None:
+    rows = {i: f"n{i}" for i in range(1000)}
+    bucket = write_whole(directory, 1, "R", table_of(list(rows.items())))
+    written, bases = 0, {bucket.base}
+    for change in range(300):
+        rows[change] = "changed"
+        changed = pa.concat_tables([table_of([(change, f"n{change}")], total=0), table_of([(change, "changed")])])
+        bucket = write_bucket(directory, 1, "R", bucket, 1000, changed, lambda: table_of(list(rows.items())))
+        written += bucket.delta_rows if bucket.delta is not None else bucket.base_rows
+        bases.add(bucket.base)
+    assert rows_in(directory, bucket) == sorted(rows.items())
+    # Two rows a change: after 31 changes the deltas have 2 + 4 + … + 62 rows, as many as the base.
+    assert written == 300 // 32 * (992 + 1000) + sum(range(2, 2 * (300 % 32) + 1, 2))
+    assert len(bases) == 1 + 300 // 32
+
+
 def test_a_delta_that_grows_large_becomes_part_of_the_base(directory: StateDirectory) -> None:
     bucket = write_whole(directory, 1, "R", table_of([(i, "") for i in range(10)]))
     bucket = write_bucket(directory, 1, "R", bucket, 12, table_of([(10, ""), (11, "")]), never)

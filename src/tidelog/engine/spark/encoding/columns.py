@@ -26,6 +26,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from tidelog.engine.spark import column_functions as f
@@ -187,8 +189,11 @@ def taken_from(found: Any, type_: Type) -> bool:
             return True
 
 
-def misfit(column: Any, type_: Type) -> Any:
-    """Returns a Boolean column: True if a user's value, of a type that is `taken_from`, is null or out of range."""
+def misfit(column: Any, type_: Type, found: Any = None) -> Any:
+    """Returns a Boolean column: True if a user's value, of a type that is `taken_from`, is null or out of range.
+
+    `found` is the Spark type of the column; that of a word is compared as a word, which is some ten times as fast.
+    """
     bare = plain_type(type_)
     if isinstance(bare, BigIntType):
         return column.isNull() | ~column.cast("string").rlike(_INTEGER)
@@ -196,9 +201,20 @@ def misfit(column: Any, type_: Type) -> Any:
         return column.isNull()
     low, high = integer_range(bare)
     if not is_wide(type_):
+        if _is_word_of_spark(found):
+            number, reach = column.cast("long"), (-_TOP_BIT, _TOP_BIT - 1)
+            outside = [number < f.lit(low)] if low > reach[0] else []
+            outside += [number > f.lit(high)] if high < reach[1] else []
+            return reduce(or_, outside, column.isNull())
         number = column.cast("decimal(38,0)")
         return column.isNull() | (number < f.lit(Decimal(low))) | (number > f.lit(Decimal(high)))
     return column.isNull() | ~_is_canonical(column.cast("string"), low, high)
+
+
+def _is_word_of_spark(found: Any) -> bool:
+    from pyspark.sql import types as t
+
+    return isinstance(found, t.ByteType | t.ShortType | t.IntegerType | t.LongType)
 
 
 def canonical(column: Any, type_: Type) -> Any:

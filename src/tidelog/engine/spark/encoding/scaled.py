@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tidelog.engine.local.encoding.scaled_words import column_words, scaled_array
+from tidelog.engine.local.encoding.scaled_words import array_words, scaled_array
 from tidelog.rules.schema.arrow import plain_type, python_column
 from tidelog.scaled_values import from_units, to_units, unit_range
 from tidelog.types import DATE, DURATION, TIMESTAMP, DecimalType, ScaledType, Type, is_word
@@ -52,7 +52,7 @@ def to_file_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if type_ is None:
         return column
     if is_word(type_):
-        return pa.chunked_array([pa.array(column_words(column, type_), pa.int64())])
+        return pa.chunked_array([pa.array(array_words(column, type_), pa.int64())])
     return pa.chunked_array([pa.array([str(to_units(value, type_)) for value in column.to_pylist()], pa.string())])
 
 

@@ -33,6 +33,12 @@ from tidelog.types import written_type
 DRIVER_ROWS = 5_000_000
 """Input relations of at most this many rows are compared with in the driver, which reads their columns to do so."""
 
+FETCHED_ROWS = 1_000_000
+"""Changes of a relation that has rows, given as a DataFrame, are compared in the driver, if they are no more."""
+
+FEW_ROWS = 20_000
+"""Up to so many changed rows, only rows with their values in a column are read."""
+
 _SIGN, _PLACE, _BAD = "_sign", "_place", "_bad"
 
 
@@ -56,9 +62,34 @@ def net(target: Target, operations: Sequence[Operation]) -> Changed | None:
     """
     operations = [_counted(operation) for operation in operations] if not target.relation.columns else operations
     rows = target.stored.rows if target.stored is not None and not target.relation.weighted else 0
+    if rows and any(not isinstance(operation.rows, pa.Table) for operation in operations):
+        operations = _fetched_if_few(target, operations)
     if rows <= DRIVER_ROWS and all(isinstance(operation.rows, pa.Table) for operation in operations):
         return _net_in_driver(target, operations)
     return _net_on_spark(target, operations)
+
+
+def _fetched_if_few(target: Target, operations: Sequence[Operation]) -> list[Operation]:
+    """Returns the operations with each DataFrame written to files, checked; those with few rows as tables.
+
+    To write them is a job without a shuffle. To compare a few rows with the relation is then work of the driver.
+    """
+    fetched = []
+    for operation in operations:
+        rows = operation.rows
+        if not isinstance(rows, pa.Table):
+            folder = target.attempt.new_name(target.relation.name, "staged")
+            frame = _checked(target, 0, operation).select(*target.values, _BAD)
+            frame.write.parquet(target.attempt.directory.spark_path(folder))
+            files = target.attempt.directory.parts(folder)
+            _refuse_bad(target, files)
+            if target.attempt.directory.row_count(files) <= FETCHED_ROWS:
+                rows = state_files.read_values(target.attempt.directory, target.relation, files)
+            else:
+                rows = scan_files(target.attempt.spark, target.attempt.directory, target.relation, files)
+                rows = rows.select(*target.values)
+        fetched.append(Operation(operation.relation, operation.sign, rows))
+    return fetched
 
 
 def _counted(operation: Operation) -> Operation:
@@ -89,10 +120,23 @@ def _net_in_driver(target: Target, operations: Sequence[Operation]) -> Changed |
         last = writes.take(grouped.aggregate([(_PLACE, "max")])[f"{_PLACE}_max"])
     else:
         last = writes.slice(max(0, writes.num_rows - 1))
-    present = state_files.read_rows(directory, target.relation, target.stored)
+    present = _present(target, last)
     inserted = _among(last.filter(pc.equal(last[_SIGN], 1)), present, target.values, is_wanted=False)
     deleted = _among(last.filter(pc.equal(last[_SIGN], -1)), present, target.values, is_wanted=True)
     return state_files.write_changes(directory, epoch, target.relation, inserted, deleted)
+
+
+def _present(target: Target, wanted: pa.Table) -> pa.Table:
+    """Returns the rows of the relation, at least those that are wanted: of a few, only rows with their values in the
+    column that tells them apart best."""
+    directory, where = target.attempt.directory, None
+    if wanted.num_rows <= FEW_ROWS and target.stored is not None and target.stored.rows > FEW_ROWS and target.values:
+        # The statistics of Parquet omit NaN, so a condition would skip files that have it.
+        columns = [name for name in target.values if not pa.types.is_floating(wanted[name].type)]
+        if columns:
+            best = max(columns, key=lambda name: int(pc.count_distinct(wanted[name]).as_py()))
+            where = pc.field(best).isin(pc.unique(wanted[best]))
+    return state_files.read_rows(directory, target.relation, target.stored, where=where)
 
 
 def _among(rows: pa.Table, present: pa.Table, values: list[str], *, is_wanted: bool) -> pa.Table:
@@ -107,23 +151,34 @@ def _among(rows: pa.Table, present: pa.Table, values: list[str], *, is_wanted: b
 
 def _net_on_spark(target: Target, operations: Sequence[Operation]) -> Changed | None:
     writes = union(_checked(target, place, operation) for place, operation in enumerate(operations))
-    bad, is_bad = f.max(_BAD).alias(_BAD), f.col(_BAD).isNotNull()
-    by_row = writes.groupBy(*target.values)
+    # Bad rows are groups of their own: a text that is aggregated would make Spark sort the rows.
+    by_row = writes.groupBy(*target.values, _BAD)
+    is_bad, has_one_sign = f.col(_BAD).isNotNull(), len({operation.sign for operation in operations}) == 1
     if target.relation.weighted:
-        sums = by_row.agg(f.sum(_SIGN).cast("long").alias(TOTAL), bad)
+        sums = by_row.agg(f.sum(_SIGN).cast("long").alias(TOTAL))
         changes = sums.filter((f.col(TOTAL) != 0) | is_bad)
     else:
-        last = by_row.agg(f.max_by(_SIGN, _PLACE).alias(_SIGN), bad)
-        present = scan_rows(target.attempt.spark, target.attempt.directory, target.relation, target.stored)
-        compared = last.join(present.withColumn("_there", f.lit(True)), target.values, "left")
-        is_change = f.when(f.col(_SIGN) > 0, f.col("_there").isNull()).otherwise(f.col("_there").isNotNull())
+        last = writes.drop(_PLACE).distinct() if has_one_sign else by_row.agg(f.max_by(_SIGN, _PLACE).alias(_SIGN))
+        is_there: Any = f.lit(False)
+        if target.stored is not None and target.stored.rows:
+            present = scan_rows(target.attempt.spark, target.attempt.directory, target.relation, target.stored)
+            if all(isinstance(operation.rows, pa.Table) for operation in operations):
+                # Few rows, sent to all tasks: the relation need not be shuffled.
+                present = present.join(f.broadcast(last.select(*target.values)), target.values, "left_semi")
+            last = last.join(present.withColumn("_there", f.lit(True)), target.values, "left")
+            is_there = f.col("_there").isNotNull()
+        is_change = f.when(f.col(_SIGN) > 0, ~is_there).otherwise(is_there)
         total = f.when(f.col(_SIGN) > 0, f.lit(1)).otherwise(f.lit(0)).cast("long")
-        changes = compared.filter(is_change | is_bad).select(*target.values, total.alias(TOTAL), _BAD)
+        changes = last.filter(is_change | is_bad).select(*target.values, total.alias(TOTAL), _BAD)
     folder = target.attempt.new_name(target.relation.name, "changes")
     changes.write.parquet(target.attempt.directory.spark_path(folder))
     files = tuple(target.attempt.directory.parts(folder))
     _refuse_bad(target, files)
-    more, less = count_changes(target.attempt, files)
+    if has_one_sign and not target.relation.weighted:
+        rows = target.attempt.directory.row_count(files)
+        more, less = (rows, 0) if operations[0].sign > 0 else (0, rows)
+    else:
+        more, less = count_changes(target.attempt, files)
     return Changed(files, more, less, target.relation.weighted) if more or less else None
 
 
@@ -137,8 +192,11 @@ def _checked(target: Target, place: int, operation: Operation) -> Any:
             *target.values
         )
     columns = [(i, f.col(f"c{i}"), column.type) for i, column in enumerate(target.relation.columns)]
+    found = {field.name: field.dataType for field in given.schema.fields}
     bad = [
-        f.when(misfit(given_column, type_), f.concat_ws(":", f.lit(str(i)), given_column.cast("string")))
+        f.when(
+            misfit(given_column, type_, found[f"c{i}"]), f.concat_ws(":", f.lit(str(i)), given_column.cast("string"))
+        )
         for i, given_column, type_ in columns
     ]
     values = [canonical(given_column, type_).alias(f"c{i}") for i, given_column, type_ in columns]

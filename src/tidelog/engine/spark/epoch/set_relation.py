@@ -1,7 +1,8 @@
 """Relations that are kept as plain sets (inputs, and relations derived by frames): changes and files → files.
 
-They have no numbers and one bucket. Small changes are merged by pyarrow in the driver, like a bucket in a task; large
-ones by Spark. The first load of an empty relation needs no merge: the file of its changes is its base.
+They have no numbers and one bucket. Small changes are merged by pyarrow in the driver, like a bucket in a task: into
+the delta, whatever the size of the relation. Large ones are merged by Spark. The first load of an empty relation needs
+no merge: the file of its changes is its base.
 
 Given weights (of multisets) are kept in the same way: changes are added to the old weights.
 """
@@ -22,7 +23,7 @@ from tidelog.engine.spark.storage.state_files import TOTAL, Bucket, Changed, Sto
 from tidelog.rules.ir import Kind, Relation
 
 MERGED_ROWS = 2_000_000
-"""Changes and relations of at most this many rows are merged in the driver."""
+"""Changes, deltas and relations of at most this many rows are merged in the driver."""
 
 
 def apply_changes(attempt: Attempt, relation: Relation, old: Stored | None, changed: Changed) -> Stored:
@@ -33,20 +34,20 @@ def apply_changes(attempt: Attempt, relation: Relation, old: Stored | None, chan
     rows = had + changed.inserted - changed.deleted
     if not had:
         return stored_set(attempt.label, Bucket(rows, changed.files, rows))
-    if changed.inserted + changed.deleted > MERGED_ROWS or had > MERGED_ROWS:
+    directory, epoch, bucket = attempt.directory, attempt.epoch, old.buckets[0] if old is not None else Bucket()
+    is_few = state_files.fits_delta(bucket, changed.inserted + changed.deleted, MERGED_ROWS)
+    has_delta = old is not None and len(old.buckets) == 1 and is_few
+    if not has_delta and (changed.inserted + changed.deleted > MERGED_ROWS or had > MERGED_ROWS):
         return write_frame(attempt, relation, _merged(attempt, relation, old, changed))
-    directory, epoch = attempt.directory, attempt.epoch
     table = state_files.read_changes(directory, relation, changed)
+    if has_delta:
+        return stored_set(attempt.label, state_files.write_delta(directory, epoch, relation.name, bucket, rows, table))
 
     def whole() -> pa.Table:
         merged = state_files.overlay(state_files.read_rows(directory, relation, old), table)
         return merged.filter(pc.greater(merged[TOTAL], 0))
 
-    if old is not None and len(old.buckets) == 1:
-        written = state_files.write_bucket(directory, epoch, relation.name, old.buckets[0], rows, table, whole)
-    else:
-        written = state_files.write_whole(directory, epoch, relation.name, whole())
-    return stored_set(attempt.label, written)
+    return stored_set(attempt.label, state_files.write_whole(directory, epoch, relation.name, whole()))
 
 
 def count_changes(attempt: Attempt, files: Sequence[str]) -> tuple[int, int]:

@@ -99,9 +99,12 @@ def _stored(value: Any, place: str) -> None:
     else:
         _number(stored["column"], f"{place}/column")
     for bucket in buckets:
-        _fields(bucket, f"{place}/buckets", {"rows", "base", "base_rows", "delta", "delta_rows", "keys"})
-        for name in ("rows", "base_rows", "delta_rows"):
-            _number(bucket[name], f"{place}/buckets/{name}")
+        fields = {"rows", "base", "base_rows", "delta", "delta_rows", "keys"}
+        if isinstance(bucket, dict) and "written" in bucket:  # earlier versions did not write it
+            fields.add("written")
+        _fields(bucket, f"{place}/buckets", fields)
+        for name in ("rows", "base_rows", "delta_rows", "written"):
+            _number(bucket.get(name, 0), f"{place}/buckets/{name}")
         _files(bucket["base"], f"{place}/buckets/base")
         for name in ("delta", "keys"):
             _files([bucket[name]] if bucket[name] is not None else [], f"{place}/buckets/{name}")

@@ -23,6 +23,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
@@ -41,6 +42,7 @@ _DRAFT = "draft."
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # two letters at least: `C:/` is a disk
 # Hadoop's names of schemes, which Spark needs, and pyarrow's names of the same stores.
 SAME_STORE = {"s3a": "s3", "s3n": "s3"}
+_SAMPLED_ROWS = 1_000
 _OBJECT_STORES = (pafs.S3FileSystem, pafs.GcsFileSystem)
 
 
@@ -108,7 +110,8 @@ class StateDirectory:
 
     def write(self, name: str, table: pa.Table) -> None:
         """Writes a table; it is read back with the same columns, all nullable."""
-        pq.write_table(to_files(plain(table)), self._path(name), filesystem=self.opened[0])
+        stored = to_files(plain(table))
+        pq.write_table(stored, self._path(name), filesystem=self.opened[0], use_dictionary=_repetitive(stored))
 
     def writer(self, name: str) -> PartWriter:
         """Returns a writer for one file in several pieces; without rows there is no file."""
@@ -124,6 +127,16 @@ class StateDirectory:
             raise missing_file(self.address, name) from error
         except (pa.ArrowInvalid, OSError) as error:
             raise damaged(self.address, f"its file {name} cannot be read ({error})") from error
+
+    def has_decimals(self, name: str) -> bool:
+        """True if a column of a file is decimal; reads the footer only."""
+        try:
+            types = pq.read_schema(self._path(name), filesystem=self.opened[0]).types
+        except FileNotFoundError as error:
+            raise missing_file(self.address, name) from error
+        except (pa.ArrowInvalid, OSError) as error:
+            raise damaged(self.address, f"its file {name} cannot be read ({error})") from error
+        return any(map(pa.types.is_decimal, types))
 
     def parts(self, name: str) -> list[str]:
         """Returns the Parquet files that Spark wrote under a name of ours (to it, a folder)."""
@@ -147,8 +160,20 @@ class StateDirectory:
 
     def largest(self, names: Iterable[str], column: str) -> str | None:
         """Returns the largest text in a column of the files, None if all are null; reads only that column."""
-        texts = [pc.max(self.read(name, [column])[column]).as_py() for name in names]
+        texts = [pc.max(self.read(name, [column])[column]).as_py() for name in names if self._has_values(name, column)]
         return max((text for text in texts if text is not None), default=None)
+
+    def _has_values(self, name: str, column: str) -> bool:
+        """False if the footer of a file says that a column has only nulls."""
+        metadata = pq.ParquetFile(self._path(name), filesystem=self.opened[0]).metadata
+        place = metadata.schema.names.index(column)
+        groups = [metadata.row_group(number).column(place) for number in range(metadata.num_row_groups)]
+        return any(
+            each.statistics is None
+            or not each.statistics.has_null_count
+            or each.statistics.null_count < each.num_values
+            for each in groups
+        )
 
     def manifests(self) -> list[int]:
         """Returns the numbers of the manifests in the directory."""
@@ -269,7 +294,9 @@ class PartWriter:
             return
         table = plain(table)
         if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, table.schema, filesystem=self._filesystem)
+            self._writer = pq.ParquetWriter(
+                self._path, table.schema, filesystem=self._filesystem, use_dictionary=_repetitive(table)
+            )
         self._writer.write_table(table)
         self.rows += table.num_rows
 
@@ -279,6 +306,13 @@ class PartWriter:
     def __exit__(self, *_: object) -> None:
         if self._writer is not None:
             self._writer.close()
+
+
+def _repetitive(table: pa.Table) -> list[str]:
+    """Returns the columns whose values repeat, by a sample: a dictionary of the others would cost time for nothing."""
+    places = np.arange(0, table.num_rows, max(1, table.num_rows // _SAMPLED_ROWS))
+    sample = table.take(pa.array(places))
+    return [name for name in table.column_names if 2 * pc.count_distinct(sample[name]).as_py() <= len(places)]
 
 
 def is_address(text: str) -> bool:

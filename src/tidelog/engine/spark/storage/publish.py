@@ -97,6 +97,15 @@ class Published:
             _log.warning("%s: old files could not be removed (%s)", self.directory.address, error)
         self._old = names & held
 
+    def remove_attempt(self, epoch: int) -> None:
+        """Removes the files of an attempt at the next epoch that came to nothing.
+
+        They stay where no lock keeps writers apart and another one has begun: it makes the same epoch in the same
+        folder, and removes what no manifest names when it begins.
+        """
+        if self._is_ours():
+            self.directory.sweep(epoch, keep=())
+
     def become_writer(self, keep_changes: Retention | None = None) -> None:
         """Begins to write, and removes the remains of a crash: files that no manifest names, drafts, older manifests.
         `keep_changes` replaces the setting of the state.
@@ -124,8 +133,12 @@ class Published:
         kept = {"retention": wanted.document, "since": since} if wanted else {}
         self.manifest = replace(self.manifest, kept=kept)
 
+    def _is_ours(self) -> bool:
+        """True if no other process has published since."""
+        return max(self.directory.manifests(), default=0) == self.manifest.version
+
     def _check_ours(self) -> None:
-        if max(self.directory.manifests(), default=0) != self.manifest.version:
+        if not self._is_ours():
             raise in_use(self.directory.address, "another process, which has committed since this one did")
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import pyarrow as pa
@@ -44,12 +45,17 @@ _LARGEST_RANK = (1 << 30) - 1  # what the local engine has bits for
 DELTA_SHARE = 0.2
 """A delta larger than this part of its base is merged into it."""
 
+DELTAS_SHARE = 1.0
+"""So is one when the deltas that were written since the base, each with all rows that changed since then, have more
+rows together than this part of the base: from there on, writing the base costs no more than not writing it did."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
     """The files of one bucket of one relation, with how many rows they have; `rows` of them are visible.
 
-    `keys` is the file with its filters (`key_filters`), if it has any.
+    `keys` is the file with its filters (`key_filters`), if it has any. `written` are the rows of all deltas that were
+    written since the base, this one included.
     """
 
     rows: int = 0
@@ -58,6 +64,7 @@ class Bucket:
     delta: str | None = None
     delta_rows: int = 0
     keys: str | None = None
+    written: int = 0
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -162,6 +169,11 @@ def read_changes(directory: StateDirectory, relation: Relation, changed: Changed
     """Returns inserted (`_total` 1) and deleted (0) rows; weighted rows with the changes of their weights."""
     table = _read_files(directory, changed.files, _Form.of(relation, (TOTAL,)))
     return table if changed.weighted else with_total(table, pc.cast(pc.greater(table[TOTAL], 0), pa.int64()))
+
+
+def read_values(directory: StateDirectory, relation: Relation, files: Sequence[str]) -> pa.Table:
+    """Returns the columns of all rows of some files, without numbers, which the files need not have."""
+    return _read_files(directory, files, _Form.of(relation, ()))
 
 
 def read_state(directory: StateDirectory, relation: Relation, files: Sequence[str]) -> pa.Table:
@@ -320,6 +332,9 @@ def _read_file(directory: StateDirectory, name: str, form: _Form, where: pc.Expr
 
 
 def _read_where(directory: StateDirectory, name: str, schema: pa.Schema, where: pc.Expression | None) -> pa.Table:
+    if where is not None and pa.uint64() in schema.types and directory.has_decimals(name):
+        # Spark writes such numbers as decimals, which Arrow does not compare with them.
+        return from_files(directory.read(name, schema.names), schema).filter(where)
     try:
         return from_files(directory.read(name, schema.names, where), schema)
     except pa.ArrowNotImplementedError:  # Spark's type cannot be compared with the stored type
@@ -363,13 +378,20 @@ def write_bucket(
 ) -> Bucket:
     """Writes the bucket after an epoch with these `changed` rows; `rows` are visible now, and `whole` returns them.
 
-    Costs the delta so far and the change; now and then, when these are a fifth of it, the whole bucket.
+    Costs the delta so far and the change; now and then the whole bucket: when these are a fifth of it, or all deltas
+    since the base are as large as the base.
     """
     if not changed.num_rows:
         return old
-    if old.delta_rows + changed.num_rows > DELTA_SHARE * old.base_rows:
+    if not fits_delta(old, changed.num_rows):
         return write_whole(directory, epoch, name, whole())
     return write_delta(directory, epoch, name, old, rows, changed)
+
+
+def fits_delta(old: Bucket, changed: int, most: float = inf) -> bool:
+    """True if so many changed rows are to be merged into the delta of a bucket, and not into its base."""
+    delta = old.delta_rows + changed
+    return delta <= min(DELTA_SHARE * old.base_rows, most) and old.written + delta <= DELTAS_SHARE * old.base_rows
 
 
 def write_delta(directory: StateDirectory, epoch: int, name: str, old: Bucket, rows: int, changed: pa.Table) -> Bucket:
@@ -379,7 +401,8 @@ def write_delta(directory: StateDirectory, epoch: int, name: str, old: Bucket, r
         changed = overlay(directory.read(old.delta, changed.column_names), changed)
     file = directory.new_name(epoch, name, "delta")
     directory.write(file, changed)
-    return replace(old, rows=rows, delta=file, delta_rows=changed.num_rows)
+    written = old.written + changed.num_rows
+    return replace(old, rows=rows, delta=file, delta_rows=changed.num_rows, written=written)
 
 
 def write_whole(directory: StateDirectory, epoch: int, name: str, table: pa.Table) -> Bucket:

@@ -209,6 +209,9 @@ class FramesStratum:
     def top_rank(self) -> int:
         return self._loaded().top if self.is_counted else 0
 
+    def small_update(self, most: int) -> None:
+        """Does nothing: every Update is jobs, which the switch has to choose."""
+
     def update(self, meter: Meter) -> bool:
         state = self._loaded()
         self.instances_before = state.instances

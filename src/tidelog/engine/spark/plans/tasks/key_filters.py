@@ -24,6 +24,7 @@ from tidelog.rules.ir import Atom, Rule, Variable
 
 _LEAST_BITS, _MOST_BITS = 1 << 9, 1 << 17
 _BITS_PER_VALUE = 16
+_EXAMINED_TOGETHER = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,22 @@ class KeyFilter:
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> KeyFilter:
-        """Makes a filter of the values of a stored column, with room for as many again."""
-        wanted = min(_BITS_PER_VALUE * len(column.unique()), _MOST_BITS)
+        """Makes a filter of the values of a stored column, with room for as many again.
+
+        The largest filter tells how many values there are, well enough; a smaller one is this one folded.
+        """
+        largest = cls(np.zeros(_MOST_BITS, dtype=np.bool_)).with_values(column).bits
+        wanted = min(_BITS_PER_VALUE * int(np.count_nonzero(largest)), _MOST_BITS)
         size = max(_LEAST_BITS, 1 << (wanted - 1).bit_length())
-        return cls(np.zeros(size, dtype=np.bool_)).with_values(column)
+        folded: npt.NDArray[np.bool_] = np.any(largest.reshape(-1, size), axis=0)
+        return cls(folded)
 
     def with_values(self, column: pa.ChunkedArray) -> KeyFilter:
         bits = self.bits.copy()
-        bits[bucket_of_column(column, len(bits))] = True
+        for start in range(0, len(column), _EXAMINED_TOGETHER):
+            if bits.all():  # more values would change nothing
+                break
+            bits[bucket_of_column(column.slice(start, _EXAMINED_TOGETHER), len(bits))] = True
         return KeyFilter(bits)
 
     def may_have(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:

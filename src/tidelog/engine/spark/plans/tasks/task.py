@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.diagnostics.errors import TidelogError
-from tidelog.engine.interface import Operation, StratumReport
+from tidelog.engine.interface import ChangeRows, Operation, StratumReport
 from tidelog.engine.spark.plans.choose_plan import Plan, Segment
 from tidelog.engine.spark.plans.tasks.claim import claimed_buckets
 from tidelog.engine.spark.plans.tasks.engine_cache import ENGINES, Key
@@ -236,10 +236,17 @@ def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operati
         changed = None
         if relation.weighted:
             changed = state_files.write_weights(*place, relation, engine.weight_changes(name))
+        elif difference is not None and _is_all_new(old, written, difference):
+            changed = Changed(written.base, written.rows, 0)
         elif difference is not None:
             changed = state_files.write_changes(*place, relation, difference.inserted(), difference.deleted())
         relations[name] = BucketRelation(written, changed)
     return _with_inspected(job, relations, engine.inspected()), outcome.report.strata
+
+
+def _is_all_new(old: Bucket | None, written: Bucket, difference: ChangeRows) -> bool:
+    """True if the bucket had no rows, so that its new file serves as the file of changes."""
+    return old == Bucket() and written.base_rows == difference.inserted_count() and not difference.deleted_count()
 
 
 def _recompute(job: Job, bucket: int, engine: LocalEngine, below: TaskInputs) -> _Result:
