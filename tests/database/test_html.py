@@ -74,3 +74,21 @@ def test_a_long_text_is_cut(db: tidelog.Database) -> None:
     with db.transaction() as tx:
         tx.insert("Host", ["x" * 10_000])
     assert len(db.relation("Host")._repr_html_()) < 1000
+
+
+def test_a_snapshot_shows_its_relations_until_it_is_closed(db: tidelog.Database) -> None:
+    with db.transaction() as tx:
+        tx.insert("Host", ["a"])
+    with db.snapshot() as before:
+        with db.transaction() as tx:
+            tx.insert("Host", ["b"])
+        html = before._repr_html_()
+        assert "Snapshot of epoch 1" in html
+        assert ["Host", "input relation", "name: string", "1"] in cells(html)
+    assert "Snapshot of epoch 1, closed" in before._repr_html_()
+
+
+def test_one_of_a_thing_has_no_plural() -> None:
+    program = tidelog.compile("input relation A(x: u8)\noutput relation B(x: u8)\nB(x) :- A(x).")
+    assert repr(program) == "<Program <text>: 2 relations, 1 rule>"
+    assert repr(program.graph()) == "<Drawing: 2 boxes, 1 line>"

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from time import perf_counter
+from typing import Any
 
 import pytest
 
 import tidelog
 from tests.database.queries.test_explain import REACH, opened
+from tidelog.engine.local.kernels import waves
+from tidelog.engine.local.machine_code import load, workers
+from tidelog.engine.local.machine_code.declare import EntryPoint
 
 
 def test_a_profile_counts_the_last_epoch_and_all_of_them() -> None:
@@ -108,3 +113,43 @@ def test_a_profile_is_text_and_json() -> None:
     assert "\nrelation  rows  bytes\n" in str(profile)
     assert "Edge" in profile.sizes_text()
     assert json.loads(profile.to_json())["strata"][0]["relations"] == ["Reach"]
+
+
+def test_compiling_is_said_and_booked_for_no_rule(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The kernel is compiled as Numba does where machine code cannot be loaded: with processor time of this process."""
+    program = tidelog.compile(
+        "input relation A(x: u8, y: u8)\noutput relation B(x: u8)\nB(x) :- A(x, y), B(y).\nB(x) :- A(x, x)."
+    )
+    loaded, load_from_disk = waves.drive.load(), load.load_entry_point
+
+    def numba_entry_point() -> Any:
+        until = perf_counter() + 0.7
+        while perf_counter() < until:
+            pass
+        return loaded
+
+    def load_entry_point(entry_point: EntryPoint) -> Any:
+        return workers.announced(numba_entry_point) if entry_point is waves.drive else load_from_disk(entry_point)
+
+    monkeypatch.setattr(load, "load_entry_point", load_entry_point)
+    monkeypatch.setattr(workers, "PATIENCE", 0.05)
+    workers._announce.cache_clear()
+    with program.open() as db:
+        monkeypatch.setattr(waves.drive, "_loaded", None)
+        with db.transaction() as tx:
+            tx.insert("A", [(1, 2), (2, 2)])
+        report, profile = tx.report, db.profile()
+        assert report is not None
+        assert report.seconds > report.compiling >= 0.7
+        assert sum(each.seconds for each in report.strata) < 0.6
+        assert 0 < sum(rule.total.seconds for rule in profile.rules) < 0.6
+        assert (profile.last_compiling, profile.total_compiling) == (report.compiling, report.compiling)
+        assert "s to compile kernels" in str(report)
+        assert "s to compile kernels" in str(profile)
+        with db.transaction() as tx:
+            tx.insert("A", [(3, 2)])
+        assert tx.report is not None
+        assert "to compile kernels" not in str(tx.report)
+    assert capsys.readouterr().err.count("tidelog: compiling kernels for this machine") == 1

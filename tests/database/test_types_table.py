@@ -53,6 +53,7 @@ TYPES: list[tuple[str, list[Any]]] = [
     ("Shape", [{"tag": "Circle", "r": 1}, {"tag": "Dot"}]),
     ("Chain", [{"tag": "Link", "rest": {"tag": "End"}}]),
     ("Option<u32>", [1, None]),
+    ("Option<double>", [0.1, None, float("nan")]),
     ("Option<timestamp>", [datetime(2024, 1, 31, tzinfo=UTC), None]),
     ("Option<decimal<10, 2>>", [Decimal("0.50"), None]),
     ("Vec<decimal<10, 2>>", [[Decimal("0.50")], []]),

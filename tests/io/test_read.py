@@ -176,6 +176,11 @@ def test_the_wrong_separator_is_hinted_at(tmp_path: Path) -> None:
         read(file(tmp_path, "Edge.tsv", "a,1\n"))
     assert caught.value.help is not None
     assert "tabs separate the cells of a .tsv file" in caught.value.help
+    with pytest.raises(DataError) as caught:
+        read(file(tmp_path, "Edge.csv", "src;n\na;1\n"))
+    assert caught.value.help is not None
+    assert "commas separate the cells of a .csv file" in caught.value.help
+    assert 'pandas.read_csv(path, sep=";")' in caught.value.help
 
 
 def test_text_that_is_not_utf8_is_reported_with_its_place(tmp_path: Path) -> None:

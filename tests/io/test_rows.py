@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
@@ -226,3 +227,14 @@ def test_an_object_without_fields_is_no_row() -> None:
     assert refusal([print]).startswith("E501: row 1 for `Edge` is a builtin_function_or_method, not a row")
     assert refusal([Link]).startswith("E501: row 1 for `Edge` is a type, not a row")
     assert refusal([object()]).startswith("E501: row 1 for `Edge` is an object, not a row")
+
+
+def test_many_rows_are_converted_in_steps_and_errors_count_from_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.io.rows._AT_ONCE", 3)
+    monkeypatch.setattr("tidelog.rules.schema.arrow._AT_ONCE", 4)
+    rows: list[Any] = [(f"a{number}", f"b{number}") for number in range(11)]
+    assert table_to_rows(to_table(rows, EDGE), EDGE) == rows
+    assert gc.isenabled()
+    assert refusal([*rows, ("a", 7)], EDGE) == "E504: row 12, column `dst` of `Edge`: `7` is not a string"
+    assert refusal([*rows[:4], ("a",), *rows]).startswith("E502: row 5 for `Edge` has 1 value")
+    assert gc.isenabled()

@@ -18,7 +18,8 @@ from tidelog.diagnostics.errors import MissingDependencyError
 from tidelog.io.to_python import with_lists
 from tidelog.maintain.limits import positive_whole
 from tidelog.rules.ir import Relation
-from tidelog.rules.schema.arrow import is_plain
+from tidelog.rules.schema.arrow import inside_option, is_plain
+from tidelog.types import FloatType
 
 BATCH = 10_000
 """The rows of a batch, unless somebody asks for another number."""
@@ -74,6 +75,22 @@ def table_to_pandas(table: pa.Table, relation: Relation) -> Any:
     objects = [column.name for column in relation.columns if not is_plain(column.type)]
     frame = table.drop_columns(objects).to_pandas()
     # pandas itself would make integers with nulls floats, and nulls among floats NaN, also inside lists.
-    for name in objects:
-        frame[name] = pandas.Series(table.column(name).to_pylist(), dtype=object)
+    for column in relation.columns:
+        if column.name in objects:
+            is_float = isinstance(inside_option(column.type), FloatType)
+            frame[column.name] = (
+                _nullable_floats(table.column(column.name))
+                if is_float
+                else pandas.Series(table.column(column.name).to_pylist(), dtype=object)
+            )
     return frame[table.column_names]
+
+
+def _nullable_floats(column: pa.ChunkedArray) -> Any:
+    """Returns floats as an array of pandas in which null is not NaN: among objects NaN would be read as null."""
+    import numpy as np
+    import pandas
+    import pyarrow.compute as pc
+
+    is_null = np.asarray(column.is_null())
+    return pandas.arrays.FloatingArray(np.array(pc.fill_null(column, 0.0)), is_null)

@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from tidelog.deep_recursion import at_any_depth
+from tidelog.diagnostics.wording import listed
 from tidelog.io.scaled import load_json
 from tidelog.io.values import UnfitError, fit, fit_text, is_missing, quoted
 from tidelog.rules.schema.arrow import (
@@ -200,10 +201,19 @@ def _json_fitter(type_: Type, nested: Fitter) -> Fitter:
         try:
             document = at_any_depth(load_json, value)
         except (ValueError, RecursionError) as error:
-            raise UnfitError(value, type_, f"it is not JSON: {error}") from None
+            raise UnfitError(value, type_, f"it is not JSON: {error}", help=_help_of(nested, value)) from None
         return nested(document)
 
     return fit_json
+
+
+def _help_of(fitter: Fitter, value: str) -> str | None:
+    """Returns the help for a text that does not fit as it stands."""
+    try:
+        fitter(value)
+    except UnfitError as error:
+        return error.help
+    return None
 
 
 def _nested_fitter(definitions: Definitions, type_: Type, of: _Maker) -> Fitter:
@@ -303,7 +313,22 @@ class _StructFitter:
             if len(value) != wanted:
                 raise UnfitError(value, self._type, f"it has {len(value)} values for {wanted} fields")
             return 0, value
-        raise UnfitError(value, self._type)
+        raise UnfitError(value, self._type, help=self._constructors(value))
+
+    def _constructors(self, value: Any) -> str | None:
+        """Returns how a value is written, with the constructor that a text names, or else with the first one."""
+        if isinstance(value, Struct):
+            return None
+        names = [variant.name.rpartition("::")[2] for variant in self._variants]
+        place = self._by_tag.get(value, 0) if isinstance(value, str) else 0
+        fields = [name for name, _ in self._variants[place].fields]
+        call = f"`program.types.{names[place]}({', '.join(f'{name}=…' for name in fields)})` in Python, "
+        tag = [f'"{self._tag}": "{names[place]}"'] if len(names) > 1 else []
+        record = ", ".join(tag + [f'"{name}": …' for name in fields])
+        others = f"; the constructors are {listed(names)}" if len(names) > 1 else ""
+        if "::" in self._variants[place].name:
+            call = ""
+        return f"write {call}`{{{record}}}` in records and in the cells of CSV{others}"
 
     def _place_of_tag(self, value: Mapping[Any, Any]) -> int:
         if self._tag not in value:

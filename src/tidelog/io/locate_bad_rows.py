@@ -112,7 +112,10 @@ def _text(file: TextFile, record: list[str | None]) -> str:
 def _wrong_length(place: str, file: TextFile, relation: Relation, found: int) -> DataError:
     wanted = len(file.names)
     separator = "tabs" if file.format.delimiter == "\t" else "commas"
-    hint = f"; {separator} separate the cells of a .{file.format.name} file" if found == 1 else ""
+    hint = ""
+    if found == 1:
+        other = '`tx.insert` takes what `pandas.read_csv(path, sep=";")` reads'
+        hint = f"; {separator} separate the cells of a .{file.format.name} file; of other files {other}"
     return DataError(
         f"{place}: the line has {found} cell{'s' if found != 1 else ''}"
         f" where `{relation.name}` has {wanted} column{'s' if wanted != 1 else ''}",

@@ -31,6 +31,7 @@ from tidelog.io.fit import EMPTY_CELL, cell_fitter
 from tidelog.io.headers import Header
 from tidelog.io.json_lines import read_json_lines
 from tidelog.io.locate_bad_rows import checked_records, locate
+from tidelog.io.read_ahead import read_ahead
 from tidelog.io.rows import Batch
 from tidelog.io.scaled import column_of_cells
 from tidelog.io.tables import fit_parts, out_of_range, place_in_file
@@ -52,6 +53,12 @@ from tidelog.values.text import integer_text
 
 _BLOCK = 8 << 20
 """Bytes read at once; no line may be longer than two blocks."""
+
+_READ_AT_ONCE = 1 << 20
+"""Bytes of a column of Parquet read at once; Arrow would take memory for a whole row group."""
+
+_MANY_ROWS = 1 << 17
+"""Files with more rows are read in a thread of their own."""
 
 _ROWS_AT_ONCE = 10_000
 
@@ -275,11 +282,14 @@ def _read_parquet(
 def _read_part(
     part: Path, relation: Relation, definitions: Definitions, bad: BadRows, *, by_position: bool
 ) -> Iterator[Batch]:
-    with pyarrow.parquet.ParquetFile(part) as file:
+    with pyarrow.parquet.ParquetFile(part, buffer_size=_READ_AT_ONCE) as file:
         if not relation.columns and file.schema_arrow.names == [formats.NULLARY_COLUMN]:
             yield empty_rows(file.metadata.num_rows)
             return
-        yield from _fitted(file.iter_batches(), part, relation, definitions, bad, by_position)
+        batches = file.iter_batches()
+        if file.metadata.num_rows > _MANY_ROWS:
+            batches = read_ahead(batches)
+        yield from _fitted(batches, part, relation, definitions, bad, by_position)
 
 
 def _read_arrow(

@@ -28,6 +28,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Raises UsageError for an OSError inside the block, which writes a file or a folder."""
+    if "\0" in str(path):
+        raise UsageError(f"the path {str(path)!r} has a NUL character in it", code=Code.UNWRITABLE_OUTPUT)
     try:
         yield
     except OSError as error:

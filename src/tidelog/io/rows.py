@@ -32,6 +32,7 @@ from tidelog.io.formats import split_name
 from tidelog.io.records import named_tuple_fields, record_fields
 from tidelog.io.tables import as_arrow, columns_help, fit_table, fit_values, out_of_range, row_place, table_rows
 from tidelog.io.values import Row, UnfitError, Value, fit, misfit, quoted
+from tidelog.pause_gc import collector_paused
 from tidelog.rules.ir import Column, Relation
 from tidelog.rules.schema.arrow import (
     arrow_schema,
@@ -61,6 +62,9 @@ _PYTHON_TYPES: Mapping[type[Type], type] = {
 }
 """The Python types that Arrow takes without a check; for other columns each value has to be checked."""
 
+_AT_ONCE = 1 << 15
+"""Rows that Python or Arrow convert in one step: other threads wait for the end of it."""
+
 _ROWS_HELP = "rows are a list of tuples, dicts or records, an Arrow table, or a pandas or polars DataFrame"
 
 
@@ -74,7 +78,14 @@ def to_table(rows: Any, relation: Relation) -> pa.Table:
     """Converts rows of a plain relation to a table with `arrow_schema(relation)`. Raises DataError (E501 to E506)."""
     relation = with_plain_columns(relation)
     table = as_arrow(rows, relation)
-    return fit_table(table, relation) if table is not None else _table_of_rows(_list(rows, relation), relation)
+    if table is not None:
+        return fit_table(table, relation)
+    listed = _list(rows, relation)
+    if len(listed) <= _AT_ONCE or not relation.columns:
+        return _table_of_rows(listed, relation)
+    with collector_paused():
+        starts = range(0, len(listed), _AT_ONCE)
+        return pa.concat_tables([_table_of_rows(listed[at : at + _AT_ONCE], relation, at) for at in starts])
 
 
 def to_rows(rows: Any, relation: Relation, definitions: Definitions) -> list[Row]:
@@ -118,24 +129,25 @@ def _list(rows: Any, relation: Relation) -> list[Any]:
     return rows if isinstance(rows, list) else list(rows)
 
 
-def _table_of_rows(rows: list[Any], relation: Relation) -> pa.Table:
+def _table_of_rows(rows: list[Any], relation: Relation, first: int = 0) -> pa.Table:
+    """Converts some rows; `first` is the number of the first one."""
     if not rows:
         return arrow_schema(relation).empty_table()
-    columns = _columns(rows, relation)
+    columns = _columns(rows, relation, first)
     if not relation.columns:
         return empty_rows(len(rows))
-    arrays = [_arrow_column(values, column, relation) for values, column in zip(columns, relation.columns)]
+    arrays = [_arrow_column(values, column, relation, first) for values, column in zip(columns, relation.columns)]
     return pa.Table.from_arrays(arrays, schema=arrow_schema(relation))
 
 
-def _columns(rows: list[Any], relation: Relation) -> list[Sequence[Any]]:
+def _columns(rows: list[Any], relation: Relation, first: int = 0) -> list[Sequence[Any]]:
     """Returns the values of the rows, column by column."""
     if not rows:
         return [()] * len(relation.columns)
     by_shape = _columns_of_tuples(rows, relation)
     if by_shape is not None:
         return by_shape
-    return list(zip(*(_cells(row, relation, row_place(index)) for index, row in enumerate(rows)), strict=True))
+    return list(zip(*(_cells(row, relation, row_place(index)) for index, row in enumerate(rows, first)), strict=True))
 
 
 def _columns_of_tuples(rows: list[Any], relation: Relation) -> list[Sequence[Any]] | None:
@@ -201,7 +213,10 @@ def _cells_by_name(row: Mapping[Any, Any], relation: Relation, place: str, noun:
         unknown = next(key for key in row if key not in names)
         message = f"has a {noun} {quoted(unknown)}, which is no column"
         meant = [column.name for column in missing]
-        raise _bad_row(message, Code.WRONG_COLUMNS, relation, place, columns_help(relation, str(unknown), meant))
+        help = columns_help(relation, str(unknown), meant)
+        if unknown == "Index" and noun == "field":
+            help = f"`itertuples(index=False)` leaves out the index of a DataFrame; {help}"
+        raise _bad_row(message, Code.WRONG_COLUMNS, relation, place, help)
     if needed:
         raise _bad_row(f"lacks the column `{needed[0]}`", Code.WRONG_COLUMNS, relation, place)
     return [row.get(name) for name in names]
@@ -211,7 +226,7 @@ def _bad_row(message: str, code: Code, relation: Relation, place: str, help: str
     return DataError(f"{place} for `{relation.name}` {message}", code=code, help=help or columns_help(relation))
 
 
-def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> pa.Array:
+def _arrow_column(values: Sequence[Any], column: Column, relation: Relation, first: int = 0) -> pa.Array:
     target = arrow_type(column.type)
     is_wide = pa.types.is_string(target) and not isinstance(column.type, StringType)
     if isinstance(column.type, FloatType) and set(map(type, values)) == {float}:
@@ -227,7 +242,7 @@ def _arrow_column(values: Sequence[Any], column: Column, relation: Relation) -> 
             if not out_of_range(array, column.type):
                 return array
     fitted: list[Value] = []
-    for index, given in enumerate(values):
+    for index, given in enumerate(values, first):
         value = fit(given, column.type)
         if value is None:
             raise misfit(row_place(index), relation, column, given)

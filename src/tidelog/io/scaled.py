@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidelog.iso_texts import value_of_text, value_text
-from tidelog.scaled_values import exact_decimal, from_units, unit_range
+from tidelog.scaled_values import decimal_of_text, exact_decimal, from_units, unit_range
 from tidelog.types import DURATION, DateType, DecimalType, DurationType, ScaledType, TimestampType
 
 
@@ -56,7 +56,7 @@ def fit_scaled(value: Any, type_: ScaledType) -> Any | None:
             if isinstance(value, int | np.integer):
                 value = Decimal(int(value))
             elif isinstance(value, WrittenNumber):
-                value = Decimal(value.text)
+                value = decimal_of_text(value.text)
             return exact_decimal(value, type_) if isinstance(value, Decimal) else None
 
 
@@ -111,6 +111,10 @@ def scaled_remedy(value: object, type_: ScaledType) -> str | None:
             return 'a floating-point number is not exact; write `Decimal("1.50")`'
         case Decimal(), DecimalType(precision, scale):
             return f"it has {precision} digits, {scale} of them behind the point; `round(x, {scale})` rounds"
+        case int(), DurationType() if not isinstance(value, bool):
+            return f"say what the number counts, for example `timedelta(seconds={value})`"
+        case np.datetime64(), TimestampType():
+            return "a timestamp has microseconds; cut the rest with `.astype('datetime64[us]')`"
         case datetime(), DateType():
             return "a moment is not taken for a day; write `x.date()`"
         case date(), TimestampType():
@@ -203,7 +207,12 @@ def scaled_column_remedy(found: pa.DataType, type_: ScaledType) -> str | None:
     if pa.types.is_timestamp(found) and isinstance(type_, DateType):
         return "convert the column first, for example `.dt.date`"
     if pa.types.is_floating(found) and isinstance(type_, DecimalType):
-        return "floating-point numbers are not exact; convert the column to decimals first"
+        how = f'`[Decimal(f"{{x:.{type_.scale}f}}") for x in column]`'
+        return f"floating-point numbers are not exact; convert the column to decimals first, in Python {how}"
+    if pa.types.is_integer(found) and isinstance(type_, DurationType):
+        return 'say what the numbers count, in pandas `pd.to_timedelta(column, unit="s")`'
+    if "period" in str(found) and isinstance(type_, DateType | TimestampType):
+        return "a period is no moment; in pandas `.dt.to_timestamp()` gives its start"
     if pa.types.is_string(found) or pa.types.is_large_string(found):
         return f"parse the column first; in CSV and JSON a {type_} is text such as {_EXAMPLES[type(type_)]}"
     return None

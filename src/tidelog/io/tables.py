@@ -362,6 +362,13 @@ def _from_pandas(frame: Any, relation: Relation) -> pa.Table:
     import pyarrow.compute as pc
 
     table = pa.Table.from_pandas(frame, preserve_index=False)
+    for column in relation.columns:
+        if column.name in frame.index.names and column.name not in table.column_names:
+            raise DataError(
+                f"rows for `{relation.name}` have the column `{column.name}` as their index, which is not read",
+                code=Code.WRONG_COLUMNS,
+                help="`frame.reset_index()` makes the index a column",
+            )
     floats = {column.name for column in relation.columns if isinstance(column.type, FloatType)}
     integers = {column.name for column in relation.columns if _is_option_of_integers(column.type)}
     for place, name in enumerate(table.column_names):

@@ -51,14 +51,16 @@ _FLOAT_TEXT = re.compile(
 
 
 class UnfitError(Exception):
-    """A value does not fit its type. `path` leads to it from the value of the column: `.sides[2]`, or nothing."""
+    """A value does not fit its type. `path` leads to it from the value of the column: `.sides[2]`, or nothing.
+    `help` says what would fit, if more is known than the type."""
 
-    def __init__(self, value: object, type_: Type, reason: str = "", path: str = "") -> None:
+    def __init__(self, value: object, type_: Type, reason: str = "", path: str = "", help: str | None = None) -> None:
         super().__init__(reason or f"not a {type_}")
         self.value = value
         self.type = type_
         self.reason = reason
         self.path = path
+        self.help = help
 
     def inside(self, step: str) -> UnfitError:
         """Returns the error with a path from the value that holds this one."""
@@ -164,7 +166,7 @@ def _refusal(where: str, unfit: UnfitError, for_null: str | None = None) -> Data
     return DataError(
         f"{where}: {shown}{kind} is not a {wanted(type_)}{reason}",
         code=Code.WRONG_VALUE,
-        help=_remedy(value, type_),
+        help=unfit.help or _remedy(value, type_),
     )
 
 

@@ -273,3 +273,120 @@ def test_a_slow_consumer_gets_merged_deltas_or_an_error(db: Database) -> None:
         db.changes("B", when_full="drop")
     with pytest.raises(tidelog.UsageError):
         db.changes("A")
+
+
+def test_commits_and_close_do_not_fail_for_a_consumer_whose_event_loop_is_closed(db: Database) -> None:
+    stream = db.changes("B")
+
+    async def next_delta() -> None:
+        await anext(stream)
+
+    loop = asyncio.new_event_loop()
+    waiting = loop.create_task(next_delta())
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    with db.transaction() as tx:
+        tx.insert("A", [(1,)])
+    stream._wake = lambda: loop.call_soon_threadsafe(print)
+    db.close()
+    waiting._log_destroy_pending = False  # type: ignore[attr-defined]
+
+
+def test_a_writer_whose_event_loop_is_closed_does_not_stop_the_queue(db: Database) -> None:
+    async def write(number: int) -> None:
+        async with db.transaction() as tx:
+            tx.insert("A", [(number,)])
+
+    tx = db.transaction().begin()
+    loop = asyncio.new_event_loop()
+    waiting = loop.create_task(write(1))
+    loop.run_until_complete(asyncio.sleep(0.01))
+    loop.close()
+    second = threading.Thread(target=commit, args=(db, 3))
+    second.start()
+    while len(db._locked.writers._waiting) < 2:
+        time.sleep(0.001)
+    tx.commit()
+    second.join(30)
+    assert db.relation("A").rows() == [(3,)]
+    waiting._log_destroy_pending = False  # type: ignore[attr-defined]
+
+
+def test_an_interrupt_while_a_writer_waits_takes_it_out_of_the_queue(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            raise KeyboardInterrupt
+
+    opened, ends = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with db.transaction() as tx:
+            tx.insert("A", [(7,)])
+            opened.set()
+            ends.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    opened.wait(30)
+    with monkeypatch.context() as patched:
+        patched.setattr("tidelog.database.transactions.writer_queue.threading.Event", Interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            db.transaction().begin()
+    ends.set()
+    holder.join(30)
+    with db.transaction(wait=5) as tx:
+        tx.insert("A", [(8,)])
+    assert db.relation("A").rows() == [(7,), (8,)]
+
+
+@pytest.mark.parametrize("is_too_far", [False, True])
+def test_cancelling_a_task_during_its_commit_cancels_the_epoch_unless_it_was_too_far(is_too_far: bool) -> None:
+    """An extern function runs before the point of no return, a callback of `on_change` behind it."""
+    began, go_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        began.set()
+        assert go_on.wait(30)
+
+    def slowly(x: int) -> int:
+        if x == 2 and not is_too_far:
+            wait()
+        return x
+
+    program = tidelog.compile(
+        "input relation A(x: u32)\noutput relation B(x: u32)\nextern function slowly(x: u32): u32\n"
+        "B(slowly(x)) :- A(x).",
+        externs={"slowly": slowly},
+    )
+    db = program.open()
+    with db.transaction() as tx:
+        tx.insert("A", [(1,)])
+    if is_too_far:
+        db.on_change("B", lambda _: wait())
+
+    async def commit() -> None:
+        async with db.transaction() as tx:
+            tx.insert("A", [(2,), (3,)])
+
+    async def main() -> bool:
+        task = asyncio.create_task(commit())
+        while not began.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.sleep(0.01)
+        go_on.set()
+        try:
+            await task
+        except asyncio.CancelledError:
+            return True
+        return False
+
+    assert asyncio.run(main())
+    rows = [(1,), (2,), (3,)] if is_too_far else [(1,)]
+    assert db.relation("A").rows() == db.relation("B").rows() == rows
+    go_on.set()
+    with db.transaction() as tx:
+        tx.insert("A", [(4,)])
+    assert db.relation("B").rows() == [*rows, (4,)]

@@ -48,7 +48,7 @@ def test_a_sum_that_does_not_fit_fails_and_names_its_key(strategy: str) -> None:
         with db.transaction() as tx:
             tx.insert("Sale", [(id_, "a", 255) for id_ in range(257)])
         assert sorted(db.relation("Turnover").rows()) == [("a", 65535)]
-        message = r'the sum of the key \("a"\) does not fit into `u16`'
+        message = r'the sum of the key \(shop = "a"\) does not fit into `u16`'
         with pytest.raises(tidelog.EvaluationError, match=message), db.transaction() as tx:
             tx.insert("Sale", [(1000, "a", 1), (1001, "b", 1)])
         assert sorted(db.relation("Turnover").rows()) == [("a", 65535)]

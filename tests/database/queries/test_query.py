@@ -138,7 +138,7 @@ def test_streams_and_inspect_have_nothing_between_epochs() -> None:
 
 def test_a_query_that_divides_by_zero_fails_and_the_database_goes_on() -> None:
     with opened("input relation A(x: u8)", A=[(0,), (2,)]) as db:
-        with pytest.raises(tidelog.EvaluationError, match="division by zero in the query"):
+        with pytest.raises(tidelog.EvaluationError, match="division by zero, with x = 0, in the query"):
             db.query("A(x), var y = 10 / x")
         assert db.query("A(x), x != 0, var y = 10 / x").rows == [(2, 5)]
 

@@ -59,16 +59,22 @@ class Taken:
     file_bytes: int
 
 
+HOLD, RULES = 500, 997
+"""A snapshot is held for so many epochs, rules change after so many; in a short run more often: the lines that a
+snapshot keeps are room for later rows, so each tenth of a run has to hold one."""
+
 ROOM = Taken(resident=24 * _MIB, relations=1 << 16, files=8, file_bytes=16 * _MIB)
 """What it may take more without being asked why; files come and go between two checkpoints."""
 
 
 class Churn:
     """A database of `size` edges from lower to higher nodes; `epoch` moves an edge, and now and then gives a node
-    another name."""
+    another name. `epochs` are those of the run, if it is known."""
 
-    def __init__(self, kind: str, path: Path, seed: int, size: int = 60, spark: Any = None) -> None:
+    def __init__(self, kind: str, path: Path, seed: int, size: int = 60, spark: Any = None, epochs: int = 0) -> None:
         self._dice = random.Random(seed)
+        self._hold = min(HOLD, epochs // 40) or HOLD
+        self._rules = min(RULES, epochs // 20) or RULES
         self._path = path
         self._number = 0
         options: dict[str, Any] = {}
@@ -103,14 +109,14 @@ class Churn:
             self._move(tx)
             if number % 4 == 0:
                 self._rename(tx)
-            if number % 997 == 0:
+            if number % self._rules == 0:
                 self._change_rules(tx)
         if number % 50 == 0:
             self._read()
-        if number % 500 == 0:
+        if number % self._hold == 0:
             if self._snapshot is not None:
                 self._snapshot.close()
-            self._snapshot = self.db.snapshot() if number % 1000 == 0 else None
+            self._snapshot = self.db.snapshot() if number % (2 * self._hold) == 0 else None
 
     def close(self) -> None:
         if self._snapshot is not None:
@@ -232,7 +238,7 @@ def main() -> int:
         kind = kinds[options.seed // 10_000 % len(kinds)]
         return subprocess.run([*command, "--seed", str(options.seed), "--kind", kind], check=False).returncode
     with tempfile.TemporaryDirectory() as folder:
-        churn = Churn(options.kind, Path(folder) / "db", options.seed)
+        churn = Churn(options.kind, Path(folder) / "db", options.seed, epochs=options.epochs)
         samples = []
         for taken in run(churn, options.epochs):
             samples.append(taken)

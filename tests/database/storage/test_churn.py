@@ -13,13 +13,13 @@ from tests.database.storage.churn import Churn, Taken, grown, run
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "epochs"), [("memory", 20_000), ("durable", 20_000)])
 def test_churn_takes_no_more_in_the_end(kind: str, epochs: int, tmp_path: Path) -> None:
-    check(Churn(kind, tmp_path / "db", seed=1), epochs)
+    check(Churn(kind, tmp_path / "db", seed=1, epochs=epochs), epochs)
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 def test_churn_on_spark_takes_no_more_in_the_end(tmp_path: Path, spark: Any) -> None:
-    check(Churn("spark", tmp_path / "db", seed=1, spark=spark), 1_000)
+    check(Churn("spark", tmp_path / "db", seed=1, spark=spark, epochs=1_000), 1_000)
 
 
 def check(churn: Churn, epochs: int) -> None:

@@ -5,6 +5,8 @@ Tasks of Spark run in this process.
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import re
 import shutil
@@ -389,6 +391,22 @@ def test_a_migration_that_fails_in_a_rule_leaves_the_old_state(engine: str, tmp_
     with pytest.raises(tidelog.EvaluationError):
         open_(text, engine, tmp_path, migrate=True)
     with open_(BASE, engine, tmp_path) as db:
+        assert len(db.relation("Reach")) == 6
+
+
+def test_a_migration_that_finds_no_room_on_the_disk_leaves_the_old_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    made("local", tmp_path)
+    text = BASE + "output relation Cheap(c: u8)\nCheap(c) :- Edge(_, _, c), c < 100."
+    with monkeypatch.context() as patched:
+        patched.setattr(migrate_module, "write_checkpoint", refuse)
+        with pytest.raises(tidelog.TransactionError, match=r"migration could not be written.*database is unchanged"):
+            open_(text, "local", tmp_path, migrate=True)
+    with open_(BASE, "local", tmp_path) as db:
         assert len(db.relation("Reach")) == 6
 
 

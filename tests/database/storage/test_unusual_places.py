@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,56 @@ def test_a_path_with_a_nul_character_is_refused() -> None:
         tidelog.open("a\0b")
     with pytest.raises(tidelog.UsageError, match="NUL character"):
         tidelog.compile(REACH).open(path="a\0b")
+    with tidelog.compile(REACH).open() as db:
+        for answer in (db.query("Reach(x, y)"), db.relation("Reach")):
+            with pytest.raises(tidelog.UsageError, match="NUL character"):
+                answer.write("a\0b.csv")
+
+
+@pytest.mark.parametrize("code", ["SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_WRITE", "SQLITE_READONLY"])
+def test_a_database_on_a_full_or_broken_disk_is_not_called_damaged(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: object) -> sqlite3.Connection:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = getattr(sqlite3, code)
+        raise error
+
+    made(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr("tidelog.database.storage.journal._connected", refuse)
+        with pytest.raises(tidelog.UsageError, match=r"SQLite cannot use the journal \(disk I/O error\)") as caught:
+            tidelog.open(tmp_path)
+    assert caught.value.code == "E706"
+    assert "make room on the disk" in str(caught.value.help)
+    with tidelog.open(tmp_path) as db:
+        assert db.relation("Reach").rows() == [("a", "b")]
+
+
+def test_a_writer_is_told_that_the_media_are_read_only(place: Path) -> None:
+    made(place)
+    with read_only_media(place), pytest.raises(tidelog.UsageError, match="cannot be written to") as caught:
+        tidelog.open(place)
+    assert caught.value.code == "E706"
+    assert "`read_only=True`" in str(caught.value.help)
+
+
+def test_a_backup_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with tidelog.open(made(tmp_path / "db")) as db:
+        monkeypatch.setattr("tidelog.database.storage.journal.Journal.copy_to", refuse)
+        with pytest.raises(tidelog.TransactionError, match=r"the copy could not be written.*nothing is left of it"):
+            db.backup(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_journal_whose_format_was_lost_is_damage(tmp_path: Path) -> None:
+    """A disk that lies about its syncs may leave a journal with empty tables."""
+    directory = made(tmp_path / "db")
+    with closing(sqlite3.connect(directory / "journal.sqlite", isolation_level=None)) as connection:
+        connection.execute("DELETE FROM document")
+    with pytest.raises(tidelog.DataError, match="does not say which format") as caught:
+        tidelog.open(directory)
+    assert caught.value.code == "E853"

@@ -168,6 +168,12 @@ def test_a_wrong_text_is_refused_and_nothing_changes(text: str, code: str) -> No
         assert db.relation("Reach").rows() == [*rows, ("d", "e")]
 
 
+def test_a_declaration_that_is_there_already_has_a_help() -> None:
+    with loaded() as db, pytest.raises(tidelog.ProgramError) as caught, db.transaction() as tx:
+        tx.add_rules("relation Reach(x: u8)")
+    assert "a declaration stays when its rules are removed" in str(caught.value)
+
+
 def test_a_rollback_takes_rules_back() -> None:
     with loaded() as db:
         tx = db.transaction().begin()

@@ -18,6 +18,7 @@ from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.shown import Shown, Table
 from tidelog.diagnostics.spans import Source
 from tidelog.diagnostics.suggest import suggest
+from tidelog.diagnostics.wording import counted
 from tidelog.engine.kept_changes import Retention, changes_not_kept
 from tidelog.maintain.options import DEFAULT_SWITCH, Maintenance
 from tidelog.maintain.strategies import DEFAULT_STRATEGY
@@ -70,7 +71,7 @@ class Program(Shown):
             from tidelog.souffle.read_added import AddedRules
 
             added = AddedRules(stages.souffle)
-            self._rule_set = replace(self._rule_set, read=added, read_query=added.query)
+            self._rule_set = replace(self._rule_set, read=added, read_query=added.query, is_made=added.is_made)
 
     def open(
         self,
@@ -196,7 +197,9 @@ class Program(Shown):
 
     def __repr__(self) -> str:
         typed = self.stages.typed
-        return f"<Program {self.name}: {len(typed.relations)} relations, {len(typed.rules)} rules>"
+        return (
+            f"<Program {self.name}: {counted(len(typed.relations), 'relation')}, {counted(len(typed.rules), 'rule')}>"
+        )
 
     def graph(self) -> Drawing:
         """Returns a drawing of the strata (SVG): which relations are derived from which, and in which order.
@@ -234,6 +237,7 @@ def compile(
     overflow: str = "wrap",
     dialect: str | None = None,
     word_bits: int = 32,
+    macros: Mapping[str, str] | None = None,
 ) -> Program:
     """Checks a program. A path object, or a one-line string that ends in `.dl`, is a file; other strings are text.
 
@@ -243,13 +247,14 @@ def compile(
     an integer that does not fit into its type ends the epoch, instead of wrapping around.
 
     A program in Soufflé's language is recognised by its text; `dialect` is `"souffle"` or `"tidelog"` where that is not
-    enough. Its numbers have 32 bits, or 64 with `word_bits`; included files are looked for on the search path, too.
+    enough. Its numbers have 32 bits, or 64 with `word_bits`; included files are looked for on the search path, too,
+    and `macros` are defined before it.
 
     What is allowed and perhaps not meant is a warning of Python; `program.warnings` has the texts.
     Raises ProgramError with all diagnostics, UsageError when the file cannot be read or a function is missing.
 
     >>> tidelog.compile("input relation In(n: u8)\\noutput relation Out(n: u8)\\nOut(n) :- In(n), n > 2.")
-    <Program <text>: 2 relations, 1 rules>
+    <Program <text>: 2 relations, 1 rule>
     """
     source = read_source(path_or_text)
     modules = [Path(each) for each in search_path]
@@ -264,6 +269,7 @@ def compile(
         overflow=overflow,
         dialect=dialect or "",
         word_bits=word_bits,
+        macros=macros or {},
     )
     _check_dialect(options)
     program = compile_source(source, modules, options)

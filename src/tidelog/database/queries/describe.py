@@ -14,8 +14,9 @@ from tidelog.check import typed
 from tidelog.diagnostics.spans import Span
 from tidelog.engine.proof import SHOWN_CONTRIBUTIONS
 from tidelog.rules import ir
+from tidelog.rules.schema.arrow import inside_option
 from tidelog.types import Type
-from tidelog.values import record_text
+from tidelog.values import field_values, record_text
 from tidelog.values.group import Group
 
 Row = tuple[Any, ...]
@@ -29,8 +30,12 @@ class Describer:
         self._definitions = program.functions.definitions
 
     def value(self, value: Any, type_: Type) -> str:
-        """Writes a value as the shell prints it."""
-        return record_text(value, type_, self._definitions)
+        """Writes a value as the shell prints it, an `Option` as a program has it: `None`, `Some{3}`."""
+        inner = inside_option(type_)
+        if inner is None:
+            return record_text(value, type_, self._definitions)
+        items = field_values(value)
+        return f"Some{{{self.value(items[0], inner)}}}" if items else "None"
 
     def row(self, name: str, row: Row, members: int = 0, listed: int = 0) -> str:
         """Writes a row of any relation; for a hidden one, its meaning. `members` is the size of a group, of which so

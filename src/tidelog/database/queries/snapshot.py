@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from types import TracebackType
@@ -13,13 +14,14 @@ from tidelog.database.locked_engine import LockedEngine, RunningQuery, declared
 from tidelog.database.queries.readable import Readable
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
+from tidelog.diagnostics.shown import Shown, Table
 from tidelog.engine.interface import Reads
 from tidelog.rules.ir import Relation
 from tidelog.rules.rule_changes.rule_set import RuleSet
 from tidelog.values import Definitions
 
 
-class Snapshot(Readable):
+class Snapshot(Readable, Shown):
     """Made by `db.snapshot()`. It is read as a database is: `relation`, `relations`, `query`, `explain`, `why_not`.
 
         >>> with db.snapshot() as before:
@@ -54,6 +56,14 @@ class Snapshot(Readable):
         pinned = getattr(self, "_pinned", None)
         if pinned is not None:
             pinned.close()
+
+    def _tables(self) -> Iterator[Table]:
+        """Yields the relations with their rows; nothing of a closed snapshot but that it is closed."""
+        if self._pinned.is_closed:
+            yield Table(repr(self)[1:-1], (), ())
+            return
+        for table in self.relations._tables():
+            yield replace(table, caption=repr(self)[1:-1])
 
     def __repr__(self) -> str:
         return f"<Snapshot of epoch {self.epoch}{', closed' if self._pinned.is_closed else ''}>"

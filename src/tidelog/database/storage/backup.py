@@ -57,7 +57,7 @@ def backup(source: Path, target: Path) -> int:
         if is_new:
             target.rmdir()
         if isinstance(error, OSError | sqlite3.Error):
-            raise not_written(target, error) from error
+            raise not_written(target, error, "copy", "nothing is left of it") from error
         raise
 
 

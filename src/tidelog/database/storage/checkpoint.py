@@ -179,7 +179,13 @@ def _read(path: Path, file: CheckedFile, base: RuleSet, digest: str) -> Checkpoi
         stored = _read_values(data, type_, program.functions.definitions)
         present[type_] = _present(stored)
         copies.append((pool, stored))
-    state = CheckpointState(described["epoch"], parts, sizes, described["instances"])
+    state = CheckpointState(
+        described["epoch"],
+        parts,
+        sizes,
+        described["instances"],
+        lambda what: damaged(path.parent, f"{path.name} cannot be used: {what}"),
+    )
     check_state(state, program.relations, PresentIds.of(present))
     values.fill(copies)
     return Checkpoint(state, values, version, rules)

@@ -385,6 +385,10 @@ class DurableEngine:
     def stage(self, relation: str, rows: Any) -> pa.Table | list[Row]:
         return self.local.stage(relation, rows)
 
+    def stage_more(self, relation: str, staged: Any, rows: Any) -> Any | None:
+        """Returns None: the journal needs the tables of an operation."""
+        return None
+
     def table(self, relation: str) -> pa.Table:
         return self.local.table(relation)
 

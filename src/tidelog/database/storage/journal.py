@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tidelog.database.storage.last_epoch import LastEpoch, acknowledged
-from tidelog.engine.storage_errors import damaged, not_a_database, not_written, other_format
+from tidelog.engine.storage_errors import damaged, not_a_database, not_usable, not_written, other_format
 
 FORMAT = 1
 DURABILITIES = ("disk", "os")
@@ -63,6 +63,8 @@ class Journal:
         self._acknowledged: int | None = None
         try:
             found = self.document("format")
+            if found is None:
+                raise damaged(directory, "its journal does not say which format it has")
             if found != FORMAT:
                 raise other_format(directory, found, FORMAT)
             if not read_only:
@@ -318,11 +320,21 @@ def checksum(data: bytes, place: int = 0) -> int:
 
 @contextmanager
 def readable(directory: Path) -> Iterator[None]:
-    """Raises DataError where SQLite cannot read the journal."""
+    """Raises DataError where SQLite cannot read the journal, UsageError where that is the fault of the disk."""
     try:
         yield
     except sqlite3.DatabaseError as error:
+        if _is_of_the_disk(error):
+            raise not_usable(directory, f"SQLite cannot use the journal ({error})") from error
         raise damaged(directory, f"SQLite cannot read the journal ({error})") from error
+
+
+def _is_of_the_disk(error: sqlite3.DatabaseError) -> bool:
+    """True where the disk is full, cannot be written to or does not answer. A file that ends too early is damaged."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None or code == sqlite3.SQLITE_IOERR_SHORT_READ:
+        return False
+    return code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 
 
 @contextmanager

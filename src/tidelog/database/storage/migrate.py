@@ -30,6 +30,7 @@ from tidelog.database.storage.refill import lasting_inputs
 from tidelog.database.storage.stored_program import StoredProgram, extern_versions
 from tidelog.engine.interface import Operation
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.storage_errors import not_written
 from tidelog.maintain.options import Maintenance
 from tidelog.rules.rule_changes.rule_set import RuleSet
 
@@ -46,12 +47,15 @@ def migrate(directory: Path, stored: StoredProgram, program: Program, said: Inst
     """Migrates the database to this program.
 
     Raises UsageError where the caller must say more, EvaluationError where a rule fails on the facts, DataError where a
-    value no longer fits; then the database is unchanged.
+    value no longer fits, TransactionError where the state cannot be written; then the database is unchanged.
     """
     given = StoredProgram.of(program)
     with _derived(directory, stored, program, said, lock) as (plan, new):
         version = ProgramVersion(given.digest, extern_versions(program._options.externs))
-        write_checkpoint(directory, new.capture(), version, program._rule_set, Lock())
+        try:
+            write_checkpoint(directory, new.capture(), version, program._rule_set, Lock())
+        except OSError as error:
+            raise not_written(directory, error, "migration", "the database is unchanged") from error
         with closing(Journal(directory)) as journal:
             journal.restart(new.epoch, {"program": given.document()})
         for epoch, path in checkpoints(directory).items():

@@ -24,7 +24,7 @@ from tidelog.database.storage.stored_program import StoredProgram, extern_versio
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.diagnostics.suggest import suggest
-from tidelog.engine.storage_errors import not_a_database, not_storable, other_engine
+from tidelog.engine.storage_errors import not_a_database, not_storable, not_usable, other_engine
 from tidelog.maintain.options import Maintenance
 from tidelog.rules.schema.storable import unstorable_column
 
@@ -43,7 +43,8 @@ def open_durable(program: Program, directory: Path, maintenance: Maintenance, ho
     try:
         lock = WriterLock(directory)
     except OSError as error:
-        raise not_a_database(directory, f"it cannot be written to: {error.strerror}") from error
+        what = f"it cannot be written to: {error.strerror}"
+        raise (not_usable if is_database(directory) else not_a_database)(directory, what) from error
     try:
         if active_engine(directory) == SPARK:
             _convert_to_local(program, directory, how)

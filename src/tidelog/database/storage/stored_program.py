@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from tidelog.database.program.program import Program, compile_source
@@ -38,6 +38,7 @@ class StoredProgram:
     overflow: str = WRAP
     dialect: str = ""
     word_bits: int = 32
+    macros: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(program: Program) -> StoredProgram:
@@ -53,6 +54,7 @@ class StoredProgram:
             options.layout,
             dialect=options.dialect,
             word_bits=options.word_bits,
+            macros=dict(options.macros),
             overflow=options.overflow,
         )
 
@@ -63,7 +65,7 @@ class StoredProgram:
     def document(self) -> dict[str, Any]:
         """Returns the program as a JSON object; what earlier versions did not know is there only if it is said."""
         made = asdict(self)
-        for name, usual in (("identity", ""), ("overflow", WRAP), ("dialect", ""), ("word_bits", 32)):
+        for name, usual in (("identity", ""), ("overflow", WRAP), ("dialect", ""), ("word_bits", 32), ("macros", {})):
             if made[name] == usual:
                 del made[name]
         return made
@@ -92,6 +94,7 @@ class StoredProgram:
             self.overflow,
             self.dialect,
             self.word_bits,
+            macros=self.macros,
         )
         return compile_source(main, modules, options)
 
@@ -102,7 +105,7 @@ class StoredProgram:
     def changed_options(self, given: StoredProgram) -> list[str]:
         """Returns two lines for each option that differs."""
         lines = []
-        for option in ("keep_duplicates", "output_internal", "overflow"):
+        for option in ("keep_duplicates", "output_internal", "overflow", "word_bits", "macros"):
             stored, now = getattr(self, option), getattr(given, option)
             if stored != now:
                 lines += [f"-{option}={stored}", f"+{option}={now}"]
@@ -129,7 +132,7 @@ def read_stored_program(journal: Journal) -> StoredProgram:
     found = journal.document("program")
     if (
         not isinstance(found, dict)
-        or not {"texts", "names"} <= found.keys() <= {field.name for field in fields(StoredProgram)}
+        or not {"texts", "names"} <= found.keys() <= {each.name for each in fields(StoredProgram)}
         or not all(_is_texts(found[name]) for name in ("texts", "names"))
         or found["texts"].keys() != found["names"].keys()
         or "" not in found["texts"]
@@ -139,6 +142,7 @@ def read_stored_program(journal: Journal) -> StoredProgram:
         or found.get("overflow", WRAP) not in WAYS
         or type(found.get("dialect", "")) is not str
         or type(found.get("word_bits", 32)) is not int
+        or not _is_texts(found.get("macros", {}))
     ):
         raise damaged(journal.directory, "its program is not one that Tidelog writes")
     return StoredProgram.of_document(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,8 @@ class ChangeStream(AsyncIterator[Delta]):
         with self._lock:
             wake, self._wake = self._wake, None
         if wake is not None:
-            wake()
+            with suppress(RuntimeError):  # the event loop is closed: nobody waits there
+                wake()
 
 
 def _finish(ready: asyncio.Future[None]) -> None:

@@ -119,7 +119,7 @@ class Transaction:
         """
         from tidelog.database.transactions.load import Loading, LoadReport
 
-        writes = self._write(relation, "load into")
+        self._write(relation, "load into")
         if self._is_skipped:
             return LoadReport(())
         if on_bad_row not in ("fail", "skip"):
@@ -128,9 +128,13 @@ class Transaction:
         skips = on_bad_row == "skip"
         definitions = self._locked.definitions
         loading = Loading(path, declared, definitions, format=format, header=header, skip_bad_rows=skips, null=null)
-        writes.insert_batches(loading.batches())
-        self._count += 1
+        self._insert_batches(relation, loading.batches())
         return loading.report
+
+    def _insert_batches(self, relation: str, batches: Iterable[Any]) -> None:
+        """Adds batches of rows that fit the relation already, all of them or none."""
+        self._write(relation, "load into").insert_batches(batches)
+        self._count += 1
 
     def delete(self, relation: str, rows: Any) -> None:
         """Removes rows from an input relation; takes what `insert` takes.
@@ -386,7 +390,9 @@ class Transaction:
             raise TransactionError(
                 f"cannot {verb} `{name}`: it is an {relation.role.value} relation, and its rows are derived",
                 code=Code.WRITE_TO_DERIVED_RELATION,
-                help=f"declare it as `input relation {name}(...)`, or write to the relations that its rules read",
+                help=f"its facts are in `{name}.facts`"
+                if f"{name}.facts" in self._locked.relations
+                else f"declare it as `input relation {name}(...)`, or write to the relations that its rules read",
             )
         return relation
 

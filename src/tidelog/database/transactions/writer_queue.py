@@ -42,8 +42,13 @@ class WriterQueue:
             return
         done = threading.Event()
         waiting.wake = done.set
-        if waiting.is_admitted or done.wait(wait) or not self._leave(waiting):
-            return
+        try:
+            if waiting.is_admitted or done.wait(wait) or not self._leave(waiting):
+                return
+        except BaseException:  # an interrupt from the keyboard
+            if not self._leave(waiting):
+                self.release(holder)
+            raise
         raise self._timed_out(wait)
 
     async def acquire_async(self, holder: object, wait: float | None) -> None:
@@ -72,16 +77,22 @@ class WriterQueue:
 
     def release(self, holder: object) -> None:
         """Ends the transaction, if it is the open one; the next in the queue is open then."""
-        with self._lock:
-            if self._holder is not holder:
-                return
-            self._holder = self._writer = None
-            if not self._waiting:
-                return
-            first = self._waiting.popleft()
-            self._admit(first.holder, first.writer)
-            first.is_admitted = True
-        first.wake()
+        while True:
+            with self._lock:
+                if self._holder is not holder:
+                    return
+                self._holder = self._writer = None
+                if not self._waiting:
+                    return
+                first = self._waiting.popleft()
+                self._admit(first.holder, first.writer)
+                first.is_admitted = True
+            try:
+                first.wake()
+            except RuntimeError:  # its event loop was closed before it was cancelled: nobody waits there
+                holder = first.holder
+                continue
+            return
 
     def forget_waiting(self) -> None:
         """Empties the queue in a child of a fork, which has none of the threads that wait."""

@@ -121,6 +121,10 @@ class PlainWrites(Writes):
                 added[-1].rows.extend(batch)
                 continue
             with self._locked.engine() as engine:
+                both = engine.stage_more(self._relation.name, added[-1].rows, batch) if added else None
+                if both is not None:
+                    added[-1] = Operation(self._relation.name, sign, both)
+                    continue
                 staged = engine.stage(self._relation.name, batch)
             added.append(Operation(self._relation.name, sign, staged))
         last = self._operations[-1] if self._operations else None
