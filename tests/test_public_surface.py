@@ -59,7 +59,7 @@ SURFACE = {
     },
     "Changes": {"get", "items", "keys", "values"},
     "Delta": {"batches", "deleted", "inserted", "to_arrow", "to_pandas", "to_polars", "to_spark"},
-    "EpochReport": {"bytes", "deleted", "epoch", "inserted", "rows", "seconds", "strata"},
+    "EpochReport": {"bytes", "compiling", "deleted", "epoch", "inserted", "rows", "seconds", "strata"},
     "TidelogError": {"exit_code"},
     "ProgramError": {"exit_code"},
     "EvaluationError": {"exit_code"},
@@ -98,6 +98,7 @@ def test_the_parameters_of_the_entry_points_are_these() -> None:
         "overflow",
         "dialect",
         "word_bits",
+        "macros",
     ]
     assert list(inspect.signature(tidelog.Program.open).parameters) == [
         "self",

@@ -47,3 +47,32 @@ def test_docstrings_of_functions_open_with_a_verb() -> None:
             if NO_VERB.match(ast.get_docstring(node) or ""):
                 found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}")
     assert found == []
+
+
+FOR_NEWCOMERS = (
+    *("README.md", "docs/tutorial.md", "docs/sql.md", "docs/pandas.md", "docs/souffle.md", "docs/pipeline.md"),
+    *("docs/spark.md", "docs/lake.md", "docs/scale.md"),
+    *(
+        f"docs/reference/{page}.md"
+        for page in (
+            *("concurrency", "data", "database", "errors", "installation", "language", "notebooks", "queries", "rules"),
+            *("shell", "types"),
+        )
+    ),
+)
+WORDS = ("epochs?", "strat(?:um|a)", "arrangements?")
+
+
+def test_words_of_tidelog_are_defined_where_a_page_uses_them_first() -> None:
+    """A page defines the word in bold, or links it to the glossary; code and the names of rooms do not count."""
+    found = []
+    for name in FOR_NEWCOMERS:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        plain = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+        for word in WORDS:
+            first = re.search(rf"\b{word}\b", plain, re.IGNORECASE)
+            if first is not None:
+                around = plain[max(first.start() - 2, 0) : first.end() + 30]
+                if not re.search(r"\*\*\w+\*\*|\[\w+\]\((?:reference/)?glossary\.md#", around):
+                    found.append(f"{name}: {plain[max(first.start() - 40, 0) : first.end() + 20]!r}")
+    assert found == []

@@ -30,6 +30,7 @@ from tidelog.check.check import check
 from tidelog.check.names.modules import SearchPath
 from tidelog.check.program import TypedProgram
 from tidelog.diagnostics.spans import Source
+from tidelog.functions.callees import missing_externs
 from tidelog.pause_gc import collector_paused
 from tidelog.rules.analysis.aggregates import aggregates
 from tidelog.rules.analysis.dropped_duplicates import dropped_duplicates
@@ -128,6 +129,9 @@ def _compile_souffle(source: Source, search_path: SearchPath, options: Options) 
     program = _read_souffle(source, search_path, options)
     for transformer in program.transformers.values():
         if isinstance(transformer, RecomputedStratum):
+            missing = transformer.called() - options.externs.keys()
+            if missing:
+                raise missing_externs(missing)
             transformer.functors.update(options.externs)
     options = replace(options, externs={**options.externs, **program.transformers})
     typed = _typed_souffle(program, search_path)
@@ -138,7 +142,7 @@ def _compile_souffle(source: Source, search_path: SearchPath, options: Options) 
 def _read_souffle(source: Source, search_path: SearchPath, options: Options) -> SouffleProgram:
     from tidelog.souffle.front_end import read_souffle
 
-    return read_souffle(source, search_path, options.word_bits, waits=options.waits_for_facts)
+    return read_souffle(source, search_path, options.word_bits, options.macros, waits=options.waits_for_facts)
 
 
 def _typed_souffle(program: SouffleProgram, search_path: SearchPath) -> TypedProgram:

@@ -168,12 +168,22 @@ def literal_type(value: Decimal | int) -> DecimalType:
     return DecimalType(precision, scale)
 
 
+def decimal_of_text(text: str) -> Decimal:
+    """Returns the number that a text of digits, with or without an exponent, stands for; infinity, which fits into no
+    type, where the exponent has more digits than Python takes.
+    """
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal("Infinity")
+
+
 def fits(value: Decimal, type_: DecimalType) -> bool:
     """True if the number is one of the type's, exactly."""
-    if not value.is_finite():
+    if not value.is_finite() or abs(value.adjusted()) > 4 * MOST_DIGITS:
         return False
     scaled = EXACT.scaleb(value, type_.scale)
-    return abs(value.adjusted()) <= 4 * MOST_DIGITS and scaled == scaled.to_integral_value() and _holds(scaled, type_)
+    return bool(scaled == scaled.to_integral_value()) and _holds(scaled, type_)
 
 
 def _holds(scaled: Decimal, type_: DecimalType) -> bool:

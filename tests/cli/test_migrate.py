@@ -119,3 +119,17 @@ def test_slips_are_reported(
 def test_a_directory_without_a_database_is_an_error(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["migrate", str(place / "none"), str(place / "new.dl")]) == 2
     assert "E852" in capsys.readouterr().err
+
+
+def test_the_defaults_that_the_help_names_are_taken(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "new.dl").write_text(
+        "input relation Edge(src: string, dst: string, note: string, is_new: bool)\n"
+        'input relation Host(name: string)\noutput relation Reach(src: string)\nReach(x) :- Edge(x, _, "", false).\n'
+    )
+    assert run(place, "--dry-run") == 0
+    _, _, rest = capsys.readouterr().err.partition("help: add `")
+    named = rest.partition("`")[0]
+    assert named == "--default Edge.note= --default Edge.is_new=false"
+    assert run(place, *named.split()) == 0
+    with tidelog.open(place / "state") as db:
+        assert db.relation("Reach").rows() == [("a",)]

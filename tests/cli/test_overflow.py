@@ -87,3 +87,17 @@ def test_an_unknown_setting_of_a_pipeline_file_is_refused(tmp_path: Path, capsys
     (tmp_path / "p.toml").write_text(PIPELINE.format('overflow = "stop"'))
     assert main(["pipeline", str(tmp_path / "p.toml")]) == 1
     assert '"stop"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stage", ["rules", "plan"])
+def test_show_prints_the_arithmetic_that_is_run(stage: str, program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", program, "--stage", stage]) == 0
+    assert "overflow_add" not in capsys.readouterr().out
+    assert main(["show", program, "--stage", stage, "--overflow", "error"]) == 0
+    assert "overflow_add" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("stage", ["ast", "types"])
+def test_stages_before_the_rules_have_no_overflow(stage: str, program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", program, "--stage", stage, "--overflow", "error"]) == 2
+    assert "--overflow is for `--stage rules`, `strata` and `plan`" in capsys.readouterr().err

@@ -108,7 +108,7 @@ def test_a_rule_of_many_literals_names_its_row() -> None:
     [
         ("sum((p * 2) as u32) by (s)", '200 * 2 is 400, which is not between 0 and 255, with s = "a", p = 200'),
         ("(s, p).group_by(s).sum_of(|x| x.1 as u32 * 4294967295)", 'with s = "a"'),
-        ("sum(p) by (s)", 'the sum of the key ("a") does not fit into `u8`'),
+        ("sum(p) by (s)", 'the sum of the key (s = "a") does not fit into `u8`'),
     ],
 )
 @pytest.mark.parametrize("engine", ["local", "spark"])
@@ -155,4 +155,58 @@ def test_frames_of_spark_name_the_row(options: dict[str, Any], spark: Any) -> No
     facts = {"Bonus": [("a", 400000000)], "In": [("a", 3999999999, 7), ("b", 1, 1)]}
     said = failure(RECURSION, facts, engine="spark", spark=spark, **options)
     for each in ('s = "a"', "r = 3999999999", "q = 400000000"):
+        assert each in said
+
+
+DIVIDED = "input relation In(s: string, p: u32, q: u32)\noutput relation Out(s: string, r: u32)\n"
+HALVES = {"In": [("a", 9, 2), ("b", 50, 0)]}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("rule", "named"),
+    [
+        ("Out(s, p / q) :- In(s, p, q).", ['s = "b"', "p = 50", "q = 0"]),
+        ('Out(s, p) :- In(s, p, q), s != "", p % q < 7.', ['s = "b"', "p = 50", "q = 0"]),
+        ("Out(s, p) :- In(s, p, _).\nOut(t, r / q) :- Out(t, r), In(s, _, q), r > 9.", ['s = "b"', "r = 50", "q = 0"]),
+    ],
+)
+def test_a_division_by_zero_names_its_row(rule: str, named: list[str], strategy: str, threads: int) -> None:
+    said = failure(DIVIDED + rule, HALVES, strategy=strategy, threads=threads)
+    assert said.startswith("division by zero, with ")
+    assert f"in the rule `{rule.splitlines()[-1]}` at <text>:" in said
+    for each in named:
+        assert each in said.partition(", in the rule")[0]
+
+
+def test_a_division_in_a_large_join_names_the_only_row_that_fails() -> None:
+    rows = [(f"s{i}", i, i % 1000 + 1) for i in range(30_000)]
+    rows[17_311] = ("here", 3, 0)
+    for threads in (1, 2):
+        said = failure(DIVIDED + "Out(s, p / q) :- In(s, p, q).", {"In": rows}, threads=threads)
+        assert 'division by zero, with s = "here", p = 3, q = 0, in the rule' in said
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_division_inside_an_aggregate_names_its_row_and_the_written_rule(strategy: str) -> None:
+    rule = "Out(s, r) :- In(s, p, q), var r = sum(p / q) by (s)."
+    said = failure(DIVIDED + rule, HALVES, strategy=strategy)
+    assert f'division by zero, with s = "b", p = 50, q = 0, in the rule `{rule}` at <text>:3:1' in said
+
+
+def test_a_sum_that_overflows_names_its_keys_and_the_written_rule() -> None:
+    rule = "Out(s, r) :- In(s, p, q), var r = sum(p) by (s)."
+    said = failure(DIVIDED + rule, {"In": [("a", 4294967295, 1), ("a", 1, 2)]})
+    assert (
+        f'the sum of the key (s = "a") does not fit into `u32`, in `var r = sum(p) by (s)` of the rule `{rule}`' in said
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("options", [{"plans": {"Out": "frames"}}, {"strategy": "circuit"}, {}])
+def test_spark_names_the_row_of_a_division(options: dict[str, Any], spark: Any) -> None:
+    rule = "Out(s, p / q) :- In(s, p, q), p > 3."
+    said = failure(DIVIDED + rule, HALVES, engine="spark", spark=spark, **options)
+    for each in ("division by zero, with", 's = "b"', "p = 50", "q = 0", f"in the rule `{rule}`"):
         assert each in said

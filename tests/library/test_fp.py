@@ -117,3 +117,9 @@ def test_a_narrow_number_is_rounded_once() -> None:
     assert fp.parse_f("1.00000017881393432617187501") == Ok(1.000000238418579)
     assert fp.mul_add_f(1 + 2.0**-23, 1 - 2.0**-23, 16777218.0) == 16777218.0
     assert fp.mul_add_f(1.0, 1.0, 16777218.0) == 16777220.0
+
+
+@pytest.mark.parametrize("text", ["5e-9999999999999999991", "0.0e-9999999999999999999", "1e9999999999999999999"])
+def test_exponents_beyond_everything_are_read(text: str) -> None:
+    expected = fp.parse_d(text)
+    assert fp.parse_f(text) == expected

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tidelog
 from tidelog.library import regex
 from tidelog.library._regex import lazy_dfa
 from tidelog.library._regex.automaton import forward
@@ -207,3 +208,30 @@ def _repeats_empty(node: Node) -> bool:
             return any(map(_repeats_empty, children))
         case _:
             return False
+
+
+def test_a_long_search_ends_at_the_deadline() -> None:
+    """A place of this pattern has a thousand states, and hardly one occurs twice: a call would take half a minute."""
+    search = 'regex::regex_match(regex::regex("[ab]*a[ab]{1000}c"), s)'
+    program = tidelog.compile(
+        f"""
+        import regex
+        input relation Text(s: string)
+        input relation Asked(n: u8)
+        output relation Found(s: string)
+        output relation Texts(s: string)
+        Found(s) :- Asked(_), Text(s), {search}.
+        Texts(s) :- Text(s).
+        """
+    )
+    dice = random.Random(1)
+    text = "".join(dice.choice("ab") for _ in range(300_000))
+    db = program.open(deadline=0.3)
+    with db.transaction() as tx:
+        tx.insert("Text", [(text,)])
+    with pytest.raises(tidelog.EvaluationError, match=r"deadline of 0\.3 s") as caught, db.transaction() as tx:
+        tx.insert("Asked", [(1,)])
+    assert caught.value.code == "E607"
+    with pytest.raises(tidelog.EvaluationError, match=r"deadline of 0\.2 s"):
+        db.query(f"Text(s), {search}", deadline=0.2)
+    assert (len(db.relation("Texts")), len(db.relation("Asked"))) == (1, 0)

@@ -2,7 +2,8 @@
 
 What is saved (`saved.toml`) runs before everything else: a mistake that comes back is seen at once. Small waves go head
 by head too, as only large ones do elsewhere; the smallest do not, so that both kinds follow one another. After one
-such wave, the next begin with their new rows. Bootstraps of any length arrange what Updates will probe.
+such wave, the next begin with their new rows. Cyclic rules are joined by lists, as only those over many rows are
+elsewhere. Bootstraps of any length arrange what Updates will probe.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tidelog.engine.local.execution import row_wise
+from tidelog.engine.local.execution import list_joins, row_wise
 from tidelog.engine.local.strata import joins
 
 settings.register_profile(
@@ -32,6 +33,7 @@ def head_by_head() -> Iterator[None]:
     with (
         mock.patch.multiple(row_wise, FIRST_ROWS=3, START_ROWS=6, EXPECTED=1, PART=1 << 40, MET=0, AGAIN=1),
         mock.patch.multiple(row_wise, LISTED=0, MOST_WASTE=0),
+        mock.patch.multiple(list_joins, LEAST_ROWS=0, LEAPT=1e12),
         mock.patch.multiple(joins, ARRANGING_PART=1e9, LEAST_ARRANGING=0.0),
     ):
         yield

@@ -27,7 +27,7 @@ def sweeps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         self._sweep(self._values.pools)
         left.append(sum(map(len, self._values.pools)))
 
-    monkeypatch.setattr(Reclaim, "before_an_epoch", sweep)
+    monkeypatch.setattr(Reclaim, "between_epochs", sweep)
     return left
 
 

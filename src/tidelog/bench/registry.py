@@ -156,6 +156,7 @@ BENCHMARKS = (
         "generated; graphs/soc-Epinions1.txt.gz, or random edges",
         (
             "the closure by the usual loop, and the first epoch",
+            "a first load and a large batch, beside the local engine and plain Spark",
             "an epoch of 100 rows, and its number of Spark jobs",
             "reachability and same generation through frames, with the time of a round",
             "a table that is ingested, joined and written back, with the driver's memory",

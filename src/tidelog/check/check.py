@@ -27,6 +27,7 @@ from tidelog.check.declarations.infinite_types import report_infinite_types
 from tidelog.check.functions.check_function import check_function
 from tidelog.check.names import modules
 from tidelog.check.names.scope import Environment, Module
+from tidelog.check.open_else import open_else
 from tidelog.check.rule.check_rule import check_rule
 from tidelog.check.rule.imperative import plain_rules
 from tidelog.check.rule.recursion import Recursion
@@ -111,7 +112,8 @@ class _Checking:
             [index for index in indexes if index is not None],
             [application for application in applications if application is not None],
         )
-        warnings = _in_order(recursion.warnings(), self._modules)
+        warned = [warning for module in self._own for warning in open_else(module.program)]
+        warnings = _in_order([*recursion.warnings(), *warned], self._modules)
 
         sources = {module.name: module.program.span.source for module in self._own}
         if len(rules) < len(plain):

@@ -123,6 +123,12 @@ def _declared(
     before = environment.modules[""]
     module = before.extended(tree)
     declare([module], diagnostics)
+    diagnostics[:] = [
+        replace(each, help="a declaration stays when its rules are removed; add the rules without it")
+        if each.code is Code.DUPLICATE_RELATION
+        else each
+        for each in diagnostics
+    ]
     environment = Environment({**environment.modules, "": module})
     _raise(diagnostics)
     relations = [

@@ -26,6 +26,7 @@ _limit_option = partial(click.option, metavar="N", type=click.IntRange(min=1), s
 @_limit_option("--lines", default=400, help="Print at most this many lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every step once, with a number.")
 @options.overflow
+@options.language
 @options.modules
 @externs_option
 @options.debug
@@ -39,6 +40,7 @@ def explain(
     lines: int,
     as_json: bool,
     overflow: str | None,
+    language: dict[str, Any],
     modules: tuple[Path, ...],
     externs_file: Path | None,
 ) -> None:
@@ -56,6 +58,7 @@ def explain(
     """
     from tidelog.cli.progress import Progress
     from tidelog.cli.run_once import find_files, load
+    from tidelog.cli.run_souffle import load_facts
     from tidelog.cli.warnings import print_warnings
     from tidelog.database.locked_engine import declared
     from tidelog.database.program.program import compile
@@ -64,13 +67,17 @@ def explain(
     with Progress() as progress:
         progress.start("compile")
         externs = load_externs(externs_file)
-        compiled = compile(program, externs=externs, search_path=modules, overflow=overflow or "wrap")
+        compiled = compile(program, externs=externs, search_path=modules, overflow=overflow or "wrap", **language)
         print_warnings(compiled.stages.typed)
         name, values = _read_row(row, compiled)
-        files = find_files(facts, declared(compiled.stages.rules, Role.INPUT))
+        souffle = compiled.stages.souffle
+        files = {} if souffle is not None else find_files(facts, declared(compiled.stages.rules, Role.INPUT))
         progress.start("open")
         with compiled.open("local") as database:
-            load(compiled, database, files, progress)
+            if souffle is None:
+                load(compiled, database, files, progress)
+            elif facts is not None:
+                load_facts(souffle, database, facts)
             progress.start("explain")
             if why_not:
                 reason = database.why_not(name, values)

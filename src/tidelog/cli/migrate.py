@@ -141,6 +141,8 @@ def _lines(plan: MigrationPlan) -> str:
 
 
 def _options(plan: MigrationPlan) -> str:
-    defaults = [f"--default {name}={value.strip(chr(34))}" for name, value in plan.missing_defaults.items()]
+    # As cells of a file: `plan` has them as Python writes them.
+    cells = {"False": "false", '""': ""}
+    defaults = [f"--default {name}={cells.get(value, value)}" for name, value in plan.missing_defaults.items()]
     given = [*defaults, *(f"--drop {loss.name}" for loss in plan.unsaid)]
     return f"add `{' '.join(given)}`, or `--rename OLD=NEW`" if given else "change the column's type to a wider one"

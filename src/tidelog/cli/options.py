@@ -70,6 +70,17 @@ def read_plans(_: click.Context, __: click.Parameter, given: tuple[str, ...]) ->
     return plans or None
 
 
+def read_macros(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """Returns `NAME=TEXT` pairs as the dictionary that `Options` takes; a name alone is defined as nothing."""
+    macros = {}
+    for each in given:
+        name, _is_pair, text = each.partition("=")
+        if not name.isidentifier():
+            raise click.BadParameter(f"{each!r} is not of the form NAME=TEXT")
+        macros[name] = text
+    return macros
+
+
 directory = click.option(
     "--db",
     "directory",
@@ -117,6 +128,15 @@ _LANGUAGE = (
         default="32",
         help="Bits of numbers in Soufflé's language.  [default: 32]",
     ),
+    click.option(
+        "-M",
+        "--macro",
+        "macros",
+        metavar="NAME=TEXT",
+        multiple=True,
+        callback=read_macros,
+        help="Define a macro before a program in Soufflé's language. May be given several times.",
+    ),
 )
 
 
@@ -124,8 +144,11 @@ def language(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options that say which language a program is in; they reach the command as one dictionary."""
 
     @wraps(command)
-    def with_language(*arguments: Any, dialect: str | None, word_bits: str, **others: Any) -> Any:
-        return command(*arguments, language={"dialect": dialect or "", "word_bits": int(word_bits)}, **others)
+    def with_language(
+        *arguments: Any, dialect: str | None, word_bits: str, macros: dict[str, str], **others: Any
+    ) -> Any:
+        said = {"dialect": dialect or "", "word_bits": int(word_bits), "macros": macros}
+        return command(*arguments, language=said, **others)
 
     made: Callable[..., Any] = with_language
     for option in reversed(_LANGUAGE):

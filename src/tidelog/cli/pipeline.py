@@ -35,6 +35,7 @@ from tidelog.cli.externs import externs_option, load_externs
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each batch instead of a table.")
 @options.overflow
+@options.language
 @options.opening
 @options.modules
 @externs_option
@@ -47,6 +48,7 @@ def pipeline(
     on_bad_row: str | None,
     as_json: bool,
     overflow: str | None,
+    language: dict[str, Any],
     modules: tuple[Path, ...],
     externs_file: Path | None,
     opening: dict[str, Any],
@@ -72,7 +74,8 @@ def pipeline(
 
     settings, spans = read_settings(file, engine)
     way = overflow or settings.overflow
-    program = compile(settings.program, externs=load_externs(externs_file), search_path=modules, overflow=way)
+    externs = load_externs(externs_file)
+    program = compile(settings.program, externs=externs, search_path=modules, overflow=way, **language)
     print_warnings(program.stages.typed)
     check_settings(settings, spans, program.stages.rules)
     with (JsonSteps if as_json else TableSteps)() as steps:

@@ -154,8 +154,7 @@ def load(
             tell = partial(_tell_header, path)
             skipped = bad[name] if bad else None
             batches = read_batches(path, relations[name], definitions, skipped, tell_header=tell, **options)
-            for batch in batches:
-                tx.insert(name, batch)
+            tx._insert_batches(name, batches)
         if progress.is_shown:
             database._locked.on_progress(progress.at)
         progress.start("evaluate", strata=len(program.stages.rules.strata))

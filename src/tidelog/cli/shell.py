@@ -27,6 +27,7 @@ from tidelog.cli.externs import externs_option, load_externs
 @click.option("--no-delta", is_flag=True, help="`commit dump_changes` prints nothing.")
 @click.option("-w", "--workers", metavar="N", type=click.IntRange(min=1), help="Ignored; accepted for old scripts.")
 @options.overflow
+@options.language
 @options.opening
 @options.debug
 @click.pass_context
@@ -45,6 +46,7 @@ def shell(
     no_delta: bool,
     workers: int | None,
     overflow: str | None,
+    language: dict[str, Any],
     opening: dict[str, Any],
 ) -> None:
     """Runs commands on a program, from the terminal or from standard input. `help;` lists them.
@@ -74,6 +76,7 @@ def shell(
             keep_duplicates=keep_duplicates,
             output_internal=output_internal_relations,
             overflow=overflow or "wrap",
+            **language,
         )
     elif overflow is not None:
         raise click.UsageError("`--overflow` needs a PROGRAM.dl: the program of a database has its own.", context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,8 +25,18 @@ _STAGES = ("ast", "types", "rules", "strata", "plan")
 )
 @options.plans
 @options.modules
+@options.overflow
+@options.language
 @options.debug
-def show(program: Path, stage: str, engine: str, plans: dict[str, str] | None, modules: tuple[Path, ...]) -> None:
+def show(
+    program: Path,
+    stage: str,
+    engine: str,
+    plans: dict[str, str] | None,
+    modules: tuple[Path, ...],
+    overflow: str | None,
+    language: dict[str, Any],
+) -> None:
     """Prints one of the compiler's forms of a program. A stratum is a set of rules that depend on each other.
 
     \b
@@ -40,33 +51,46 @@ def show(program: Path, stage: str, engine: str, plans: dict[str, str] | None, m
     Example:
       tidelog show reach.dl --stage strata
       tidelog show reach.dl --stage plan --engine spark --plan Reach=frames
+      tidelog show prices.dl --stage plan --overflow error
     """
     if plans and (stage != "plan" or engine == "local"):
         raise click.UsageError("--plan is for `--stage plan --engine spark`, or `--engine auto`")
-    click.echo(_text(program, stage, engine, plans, modules).rstrip("\n"))
+    if overflow is not None and stage in ("ast", "types"):
+        raise click.UsageError("--overflow is for `--stage rules`, `strata` and `plan`")
+    click.echo(_text(program, stage, engine, plans, modules, overflow or "wrap", language).rstrip("\n"))
 
 
-def _text(program: Path, stage: str, engine: str, plans: dict[str, str] | None, modules: tuple[Path, ...]) -> str:
+def _text(
+    program: Path,
+    stage: str,
+    engine: str,
+    plans: dict[str, str] | None,
+    modules: tuple[Path, ...],
+    overflow: str,
+    language: dict[str, Any],
+) -> str:
     """Returns the form; runs only the stages up to the requested one."""
     from tidelog.database.program.program import compile, read_source
+    from tidelog.rules.lower.program import Options
 
     if stage == "ast":
-        from tidelog.souffle.dialect import SOUFFLE, dialect_of
+        from tidelog.compile_program import language_of
+        from tidelog.souffle.dialect import SOUFFLE
         from tidelog.syntax.parse import parse
         from tidelog.syntax.show import show as show_ast
 
         source = read_source(program)
-        if dialect_of(source.text) == SOUFFLE:
+        if language_of(source, Options(**language)) == SOUFFLE:
             from tidelog.souffle.front_end import read_souffle
 
-            return show_ast(read_souffle(source, modules).tree)
+            return show_ast(read_souffle(source, modules, language["word_bits"], language["macros"]).tree)
         return show_ast(parse(source))
     if stage == "types":
         from tidelog.check.show import show_types
         from tidelog.compile_program import check_source
 
-        return show_types(check_source(read_source(program), modules))
-    rules = compile(program, search_path=modules).stages.rules
+        return show_types(check_source(read_source(program), modules, Options(**language)))
+    rules = compile(program, search_path=modules, overflow=overflow, **language).stages.rules
     if stage == "plan" and engine != "local":
         from tidelog.engine.spark.plans.choose_plan import show_choice
 

@@ -215,6 +215,7 @@ class Code(StrEnum):
 
     GROUP_IN_CYCLE = "W301"
     EQUAL_VALUES_DROPPED = "W302"
+    OPEN_ELSE = "W303"
 
     @property
     def is_warning(self) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from html import escape
 
 from tidelog.diagnostics.shown import cut
+from tidelog.diagnostics.wording import counted
 
 _CHAR, _LINE, _PAD = 7, 16, 8
 _BETWEEN, _BELOW, _MARGIN = 20, 44, 12
@@ -55,7 +56,8 @@ class Drawing:
         return self.svg
 
     def __repr__(self) -> str:
-        return f"<Drawing: {self.svg.count('<rect')} boxes, {self.svg.count('<path')} lines>"
+        boxes, lines = self.svg.count("<rect"), self.svg.count("<path")
+        return f"<Drawing: {counted(boxes, 'box', 'boxes')}, {counted(lines, 'line')}>"
 
 
 def draw(boxes: Sequence[Box], lines: Sequence[Line], title: str) -> Drawing:

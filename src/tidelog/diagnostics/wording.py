@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, nouns: str | None = None) -> str:
     """`no columns`, `1 column`, `2 columns`."""
-    return {0: f"no {noun}s", 1: f"1 {noun}"}.get(count, f"{count} {noun}s")
+    nouns = nouns or f"{noun}s"
+    return {0: f"no {nouns}", 1: f"1 {noun}"}.get(count, f"{count} {nouns}")
 
 
 def listed(names: Iterable[str]) -> str:

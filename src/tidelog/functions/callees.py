@@ -187,13 +187,7 @@ class Callees:
             if self.extern(function) is None and not self.is_identity(function.id)
         ]
         if missing:
-            names = ", ".join(f"`{name}`" for name in sorted(missing))
-            what = "function" if len(missing) == 1 else "functions"
-            raise UsageError(
-                f"extern {what} {names} {'has' if len(missing) == 1 else 'have'} no Python function",
-                code=Code.MISSING_EXTERN,
-                help=f'give it when the program is compiled: externs={{"{min(missing)}": ...}}',
-            )
+            raise missing_externs(missing)
 
     def _sign(self, functions: dict[str, Function]) -> None:
         for id_, function in functions.items():
@@ -244,3 +238,15 @@ def variables_of(type_: Type) -> set[str]:
     if isinstance(type_, TypeVariable):
         return {type_.name}
     return {name for part in parts(type_) for name in variables_of(part)}
+
+
+def missing_externs(missing: Iterable[str]) -> UsageError:
+    """Returns the error for extern functions without a Python function."""
+    found = sorted(missing)
+    names = ", ".join(f"`{name}`" for name in found)
+    what = "function" if len(found) == 1 else "functions"
+    return UsageError(
+        f"extern {what} {names} {'has' if len(found) == 1 else 'have'} no Python function",
+        code=Code.MISSING_EXTERN,
+        help=f'give it when the program is compiled: externs={{"{found[0]}": ...}}',
+    )

@@ -22,7 +22,7 @@ from tidelog.scaled_values import OutOfTypeError
 from tidelog.values.quote import quote
 
 FILE_NAME = "<functions>"
-ROW_ERRORS = (OverflowedError, OutOfTypeError)
+ROW_ERRORS = (OverflowedError, ZeroDivisionError)
 """The errors that say in which row they happened."""
 
 _MOST_CHARACTERS = 60
@@ -36,8 +36,8 @@ def name_row(error: Exception, values: Mapping[str, object]) -> None:
     """
     if isinstance(error, ROW_ERRORS):
         named = {name: _shown(value) for name, value in values.items() if "#" not in name}
-        if len(named) >= len(error.row):
-            error.row = named
+        if len(named) >= len(_row_of(error)):
+            error.row = named  # type: ignore[union-attr]
 
 
 def retry_deep(
@@ -59,18 +59,25 @@ def retry_deep(
 def without_result(where: str, error: ZeroDivisionError | None = None) -> EvaluationError:
     """Returns the error of an expression that has no result: a division by zero, or a value that is none of its
     type; `where` says which expression it was."""
+    row = {} if error is None else _row_of(error)
+    values = f", with {', '.join(f'{name} = {text}' for name, text in row.items())}," if row else ""
     if isinstance(error, OutOfTypeError):
-        values = f", with {', '.join(f'{name} = {text}' for name, text in error.row.items())}," if error.row else ""
         return EvaluationError(
             f"{error}{values} {where}",
             code=Code.OUT_OF_TYPE,
             help="a wider type, or a condition before it that leaves such rows out",
         )
     return EvaluationError(
-        f"division by zero {where}",
+        f"division by zero{values} {where}",
         code=Code.DIVISION_BY_ZERO,
-        help="guard it with a condition before it, for example `y != 0, var q = x / y`",
+        help="a condition before it leaves zeros out, for example `y != 0` before `x / y`",
     )
+
+
+def _row_of(error: Exception) -> Mapping[str, str]:
+    """Returns the variables that an error has been told of; Python's own division knows of none."""
+    found: Mapping[str, str] = getattr(error, "row", {})
+    return found
 
 
 def _shown(value: object) -> str:

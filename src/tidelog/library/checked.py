@@ -73,7 +73,7 @@ def _fitting(type_: Type, operation: Callable[[], int], shown: Callable[[], str]
         wrapping = "" if place else "; `+`, `-`, `*` and `sum_of` wrap around"
         raise OverflowedError(
             f"{shown()} is {integer_text(result)}, which is not between {integer_text(low)} and {integer_text(high)}",
-            help=f"`bigint` has numbers of any size{wrapping}",
+            help=f"`bigint` has numbers of any size; cast the operands to it, not the result{wrapping}",
             place=place,
         )
     return result

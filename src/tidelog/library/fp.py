@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from tidelog.library._runtime.extern import Externs, extern
 from tidelog.library._runtime.option_result import NONE, Err, Ok, Some
+from tidelog.scaled_values import decimal_of_text
 from tidelog.values.floats import NAN, double, quotient, single
 from tidelog.values.structs import Struct
 
@@ -264,7 +265,9 @@ def parse_f(s: str) -> Struct:
     if problem := _not_a_number(s):
         return Err(problem)
     near = float(s)
-    return Ok(_single_of(near, Decimal(s)) if math.isfinite(near) else single(near))
+    if not math.isfinite(near) or not (exact := decimal_of_text(s)).is_finite():
+        return Ok(single(near))
+    return Ok(_single_of(near, exact))
 
 
 @extern

@@ -182,13 +182,18 @@ def symbol_of(x: int) -> str:
 @extern
 def matches(pattern: str, s: str) -> bool:
     compiled = _compiled(pattern)
-    return compiled is not None and compiled.fullmatch(s) is not None
+    return compiled is not None and compiled.fullmatch(_bytes_of(s)) is not None
 
 
 @extern
 def differs(pattern: str, s: str) -> bool:
     compiled = _compiled(pattern)
-    return compiled is not None and compiled.fullmatch(s) is None
+    return compiled is not None and compiled.fullmatch(_bytes_of(s)) is None
+
+
+def _bytes_of(text: str) -> str:
+    """Returns a text with a character for each byte: `.` stands for one byte, as in Soufflé."""
+    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("latin-1")
 
 
 @cache
@@ -197,7 +202,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
     if _OPEN_BRACE.search(_ESCAPED.sub("", pattern)):
         return None
     try:
-        return re.compile(_CLASS.sub(_class, pattern), re.DOTALL)
+        return re.compile(_CLASS.sub(_class, _bytes_of(pattern)), re.DOTALL | re.ASCII)
     except (re.error, RecursionError, OverflowError):
         return None
 

@@ -56,7 +56,8 @@ class Added(Shown):
     @property
     def _caption(self) -> str:
         names = f": {', '.join(self.relations)}" if self.relations else ""
-        return f"+{counted(len(self.relations), 'relation')}{names}; {self.rules:+d} rules"
+        rules = "rule" if abs(self.rules) == 1 else "rules"
+        return f"+{counted(len(self.relations), 'relation')}{names}; {self.rules:+d} {rules}"
 
     def _tables(self) -> Iterator[Table]:
         yield Table(self._caption, (), ())

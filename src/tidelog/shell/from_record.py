@@ -48,6 +48,7 @@ from tidelog.values.maps import Map
 from tidelog.values.sets import Set, SizedSet
 from tidelog.values.structs import construct
 
+_NIL = ".nil"  # the empty record of a record type in Soufflé's language
 _OPTION = "ddlog_std::Option"
 _GROUP = "ddlog_std::Group"
 _GROUP_NAMES = ("key", "vals")
@@ -155,12 +156,23 @@ class ValueReader:
             for index, variant in enumerate(variants):
                 if variant.name == record.name:
                     return self.struct(record, variant, index, type_)
+                if (record.name, record.fields) == ("nil", ()) and variant.name.endswith(_NIL):
+                    return variant.cls()
             raise _unknown_constructor(record, type_, variants)
+        if isinstance(record, ArrayRecord) and (found := self._record_of(type_)) is not None:
+            return self.struct(StructRecord(found[1].name, record.items, None, record.place), found[1], found[0], type_)
         if type_.name == _OPTION:
             return self._option(record, type_)
         if isinstance(record, TupleRecord) and len(record.items) == 1:
             return self.value(record.items[0], type_)
         raise _misfit(record, type_)
+
+    def _record_of(self, type_: NamedType) -> tuple[int, Variant] | None:
+        """Returns the constructor of a record in Soufflé's language, and its place: the one beside `nil`."""
+        variants = self.definitions.variants(type_)
+        if len(variants) != 2 or not variants[0].name.endswith(_NIL):
+            return None
+        return 1, variants[1]
 
     def _option(self, record: Record, type_: NamedType) -> Any:
         """Returns an Option whose record has no constructor."""

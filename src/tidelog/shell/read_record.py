@@ -31,6 +31,10 @@ def read_record(scanner: Scanner) -> Record:
             return Scalar(float(text), place, text)
         case "string", text:
             return Scalar(text, place)
+        case "symbol", "$":
+            name = read_name(scanner, "the name of a branch")
+            fields = read_list(scanner, ")") if scanner.take_symbol("(") else ()
+            return StructRecord(name, fields, None, place)
         case "symbol", "%":
             return Scalar(_file_text(scanner.take()), place)
         case "symbol", "@":

@@ -65,6 +65,7 @@ class Rows:
             raise TransactionError(
                 f"{place}: `{name}` is an {relation.role.value} relation, and its rows are derived",
                 code=Code.WRITE_TO_DERIVED_RELATION,
+                help=f"its facts are in `{name}.facts`" if f"{name}.facts" in self.relations else None,
             )
         return relation
 

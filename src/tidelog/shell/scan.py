@@ -18,11 +18,11 @@ _TOKEN = re.compile(
     rf"""
     (?:[ \t\r\n]+|\#[^\n]*)*
     (?:
-        (?P<word>[A-Za-z_](?:[A-Za-z0-9_]|::)*)
+        (?P<word>[A-Za-z_](?:[A-Za-z0-9_?]|::|\.(?=[A-Za-z_]))*)
       | (?P<float>[+-]?(?:\d+(?:\.\d*(?:{_EXPONENT})?|{_EXPONENT})|\.\d+(?:{_EXPONENT})?)|-inf\b)
       | (?P<integer>-?[ \t]*(?:0[xX][0-9a-fA-F][0-9a-fA-F_]*|\d[\d_]*))
       | (?P<string>"(?:[^"\\]|\\.)*")
-      | (?P<symbol><-|[(){{}}\[\],;.=@%])
+      | (?P<symbol><-|[(){{}}\[\],;.=@%]|\$(?=[A-Za-z_]))
       | (?P<unfinished>")
       | (?P<wrong>.)
       | (?P<end>\Z)

@@ -136,6 +136,8 @@ class Shell:
             case commands.ChangeRules(adds, text, place):
                 self._check_in_progress(place)
                 writer = self._writer()
+                if self._program.stages.souffle is not None and not text.endswith("."):
+                    text += "."
                 (writer.add_rules if adds else writer.remove_rules)(text)
             case commands.Clear(name, place):
                 self._check_in_progress(place)

@@ -16,13 +16,19 @@ _COMMENT = "`//` begins a comment"
 _ITEMS = "`contains([1, 2], x)` is true for an item of a vector"
 _SOUFFLE = "this is the syntax of Soufflé; here "
 SOUFFLE_DIRECTIVES = frozenset(("decl", "input", "output", "printsize", "type", "comp", "init", "functor", "pragma"))
+_IF = "`if (x > 1) { 1 } else { 2 }` is one of two values"
+_ELSE_IF = "`if (x > 1) 1 else if (x == 1) 2 else 3` is one of three values"
+_BY_NAME = "`E(.a = x)` reads a column by its name"
+_KEY = "a key stands behind the columns: `input relation T(id: u32) primary key (row) row.id`"
 _SET = "a variable is set by `x = x + 1`"
 
 # Where it begins (0: at the unexpected token), the tokens, what was expected (or anything), and what to write.
 _HABITS: tuple[tuple[int, tuple[str, ...], str, str], ...] = (
     (0, ("&", "&"), "", "`and` joins conditions, `,` joins literals"),
-    (-3, ("|", "|"), "", "`or` joins conditions"),
-    (-2, ("|", "|"), "", "`or` joins conditions"),
+    (-3, ("|", "|"), "", "`or` joins conditions, `++` joins strings"),
+    (-2, ("|", "|"), "", "`or` joins conditions, `++` joins strings"),
+    (-2, ("?", "?"), "", "`unwrap_or(x, y)` is `y` where `x` is `None`"),
+    (-1, ("?", "?"), "", "`unwrap_or(x, y)` is `y` where `x` is `None`"),
     (0, ("<", "-"), "", "`:-` stands between head and body"),
     (0, (":",), "`:-`", "`:-` stands between head and body"),
     (0, ("=",), "`:-`", "`:-` stands between head and body"),
@@ -37,6 +43,20 @@ _HABITS: tuple[tuple[int, tuple[str, ...], str, str], ...] = (
     (-1, ("/", "="), "", _SET),
     (-1, ("++",), "an expression", "`x = x + 1` adds 1"),
     (0, ("'",), "an expression", 'text stands between double quotes: `"a"`'),
+    (
+        0,
+        ("~",),
+        "`,` or `.`",
+        '`import regex` has `regex_match(regex("a.*"), s)`; `s.contains("a")` looks into a string',
+    ),
+    (0, ("|",), "`,` or `.`", "write alternatives as separate rules"),
+    (-1, ("?",), "`,` or", _IF),
+    (0, ("?",), "an expression", "a variable is a plain name: `x`"),
+    (0, ("else",), "`,` or", "a branch with an operator or a type stands in parentheses: `if (x > 1) (x - 1) else 2`"),
+    (0, ("elif",), "", _ELSE_IF),
+    (0, ("elsif",), "", _ELSE_IF),
+    (0, ("elseif",), "", _ELSE_IF),
+    (-1, ("then",), "", "there is no `then`: `if (x > 1) { 1 } else { 2 }`"),
     (-1, ("*", "*"), "an expression", "there is no operator for powers; `x * x` is a square"),
     (-1, (".", "."), "the name of a column", "`_` stands for a column, and `A(.x = x)` leaves out all others"),
     (0, ("%",), "a declaration", _COMMENT),
@@ -103,12 +123,14 @@ _SQL_WORDS = {
     "union": "several rules for one relation are its union",
     "by": "the key of an aggregate stands in parentheses: `var n = count() by (shop)`, and `by ()` is for all rows",
     "mod": "`x % y` is a remainder",
-    "if": "`if (x > 1) { 1 } else { 2 }` is one of two values",
-    "when": "`if (x > 1) { 1 } else { 2 }` is one of two values",
+    "if": _IF,
+    "when": _IF,
     "over": "there are no windows; `var last = max((at, item)) by (shop)` finds the last item of each shop",
     "except": "`not B(x)` leaves out what is in `B`",
     "intersect": "literals with a variable in common are joined: `A(x), B(x)`",
-    "as": "`var total = sum(price) by (shop)` names a value",
+    "as": "`var total = sum(price) by (shop)` names a value, `row in T(_, _)` a whole row",
+    "else": _IF,
+    "in": "`contains(v, x)` is true for an item of a vector or a set, `var x = FlatMap(v)` binds each item",
 }
 # Words that begin a statement of SQL.
 _STATEMENTS = {
@@ -131,9 +153,21 @@ _SIZED_TYPES = {
 _GENERIC_TYPES = {
     **dict.fromkeys(("Decimal", "Numeric", "DECIMAL", "NUMERIC"), "decimal<10, 2>"),
 }
+_NUMBER = re.compile(r"[us](8|16|32|64|128)|bigint|float|double|int|integer|long")
 _AGGREGATES = frozenset(("count", "sum", "min", "max", "avg", "mean", "total", "average"))
+# Types with parameters in brackets, as Python writes them.
+_BRACKETED = {
+    **dict.fromkeys(("List", "list", "Sequence", "Vec"), "Vec<string>"),
+    **dict.fromkeys(("Dict", "dict", "Map"), "Map<string, s64>"),
+    **dict.fromkeys(("Set", "set"), "Set<string>"),
+    **dict.fromkeys(("Optional", "Option"), "Option<string>"),
+    **dict.fromkeys(("Tuple", "tuple"), "(string, s64)"),
+}
 # Keywords behind which a value or a name follows.
 _LEADING = ("not", "var", "return", "in", "mut", "Inspect", "as", "and", "or", "else", "match", "if", "for")
+
+# What stands where SQL has the word `table`.
+_TABLES = frozenset(("table", "view", "materialized", "source", "sink", "predicate"))
 
 _RESERVED = {
     "let": "`var x = 1` declares a variable",
@@ -189,6 +223,8 @@ def _of_sql(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
         return _STATEMENTS[word]
     if before is not None and before.text.isupper() and before.text.casefold() in _STATEMENTS:
         return _STATEMENTS[before.text.casefold()]
+    if word == "by" and index > 2 and tokens[index - 2].text == "as":
+        return f"the name stands before: `var {tokens[index - 1].text} = sum(price) by (shop)`"
     if wanted.startswith("`,` or `.`") and word in _SQL_WORDS:
         return _SQL_WORDS[word]
     if before is not None and token.text.startswith(("'", '"')) and wanted.startswith("`,` or"):
@@ -197,16 +233,45 @@ def _of_sql(tokens: Sequence[Token], index: int, wanted: str) -> str | None:
         if token.text == "'":
             return 'text stands between double quotes: `"a"`, `date"2024-01-31"`'
     if before is not None and wanted.startswith("`multiset` or `stream`") and before.text in ("input", "output"):
+        if word in _TABLES and index + 1 < len(tokens) and tokens[index + 1].text.isidentifier():
+            token = tokens[index + 1]
         return f"`{before.text} relation {token.text}(x: s64)` declares a relation"
+    if before is not None and before.text == "primary" and word == "key" and wanted.startswith("`:`"):
+        return _KEY
+    if before is not None and before.text == "key" and wanted == "`(`":
+        return _KEY
+    if before is not None and wanted.startswith("`,` or `.`"):
+        if before.text.casefold() == "exists":
+            return f"`not {token.text}(x)` is true where there is no such row"
+        if before.text in _AGGREGATES:
+            return aggregate(before.text)
+        if before.text == ")" and token.kind is Kind.UPPER:
+            return "`,` joins literals"
     if before is not None and wanted.startswith("a type") and tokens[max(index - 2, 0)].text in _GENERIC_TYPES:
         return f"`{_GENERIC_TYPES[tokens[index - 2].text]}`"
     if before is not None and wanted.startswith("`,` or `)`"):
         if before.text.casefold() == "distinct":
             return "of a group, `var n = x.group_by(shop).count_distinct()` counts different values"
+        if before.text == ")" and index > 2 and _NUMBER.fullmatch(tokens[index - 2].text):
+            return f"`{token.text} as {tokens[index - 2].text}` is the number as another type"
         if before.text == "f" and before.end == token.start:
             return '`"${x}"` is a text with a value in it'
         if word == "primary":
-            return "a key stands behind the columns: `input relation T(id: u32) primary key (row) row.id`"
+            return _KEY
+        if word in ("when", "if"):
+            return _IF
+        if word == "by":
+            return "`by` stands behind all aggregates: `(var n, var total) = (count(), sum(price)) by (shop)`"
+        if word == "from" and before.text.casefold() in ("year", "month", "day", "hour", "minute", "second"):
+            return f"`{before.text.casefold()}(x)` is a part of a date or a timestamp"
+        if token.text == "[" and before.text in _BRACKETED:
+            return f"`{_BRACKETED[before.text]}`"
+        if token.text == "|" and index + 1 < len(tokens) and tokens[index + 1].text.casefold() in ("null", "none"):
+            return f"a value that may be missing has the type `Option<{before.text}>`"
+        if token.text == "=" and tokens[max(index - 2, 0)].text == ":":
+            return "a column has no default; `tidelog migrate` sets one where a column is added"
+        if token.text == "(" and before.text.casefold() == "enum":
+            return "a type has constructors: `typedef Color = Red | Green`"
         if word in ("not", "null", "default", "unique", "references"):
             return "a column has a value in every row, unless its type is an `Option`"
         if token.text == "?" and before.end == token.start:

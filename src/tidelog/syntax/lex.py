@@ -193,5 +193,7 @@ def _instead_of(char: str) -> str | None:
     if char == "!":
         return "`not` negates, `!=` is true for values that differ"
     if char == "$":
-        return '`"${x}"` puts a value into a text'
+        return '`"${x}"` puts a value into a text; a parameter of a query has a name: `$x`'
+    if char == "\\":
+        return "`not` negates"
     return "names are made of the letters a to z, digits and `_`" if char.isalpha() else None

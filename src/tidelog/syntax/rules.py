@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NoReturn
 
 from tidelog.diagnostics.codes import Code
 from tidelog.syntax import ast
@@ -54,6 +55,8 @@ def atom(cursor: Cursor, *, bare: bool = False) -> ast.Atom:
     if first.kind is Kind.LOWER and cursor.peek().text == "in":
         binding = cursor.name("a variable", Kind.LOWER)
         cursor.next()
+        if cursor.token.kind is Kind.LOWER and cursor.peek().text != "::":
+            _refuse_items(cursor, binding.text)
     reference = cursor.accept("&")
     relation = cursor.scoped("a relation's name", Kind.UPPER)
     delay = _delay(cursor)
@@ -72,6 +75,14 @@ def atom(cursor: Cursor, *, bare: bool = False) -> ast.Atom:
         cursor.expect("(", "[", help=f"`{relation.text}()` stands for any row")
     span = cursor.since(first)
     return ast.Atom(relation, arguments, whole, is_bare, binding, reference, delay, prime, span=span)
+
+
+def _refuse_items(cursor: Cursor, name: str) -> NoReturn:
+    """`x in items`, where the items are a value."""
+    items = cursor.token.text
+    help = f"`var {name} = FlatMap({items})` binds each item, `contains({items}, {name})` is true for one of them"
+    message = "behind `in` stands a relation, whose name begins with a capital letter"
+    cursor.fail(Code.WRONG_CASE, message, f"`{items}` is a variable", help=help)
 
 
 def literal(cursor: Cursor) -> ast.Literal:
@@ -109,8 +120,7 @@ def literal(cursor: Cursor) -> ast.Literal:
                 Code.PLAIN_ASSIGNMENT,
                 f"`{name} = …` is neither a condition nor an assignment",
                 "a condition has `==`",
-                help=_aggregate_help(right)
-                or f"`{name} == {right.span.text}` compares, `var {name} = {right.span.text}` binds",
+                help=_aggregate_help(right) or _bound_or_compared(cursor, first, name, right.span.text),
                 at=equals,
             )
         case ast.VariableDeclaration(name):
@@ -119,6 +129,17 @@ def literal(cursor: Cursor) -> ast.Literal:
             return ast.Assignment(name, annotation, right, span=span)
         case _:
             return ast.Destructuring(left, right, span=span)
+
+
+def _bound_or_compared(cursor: Cursor, first: Token, name: str, text: str) -> str:
+    """Returns both texts that may be meant by `name = text`; comparing comes first if the body has the name already."""
+    place = cursor.tokens.index(first, 0, cursor.index)
+    known = False
+    while place > 0 and cursor.tokens[place].text not in (":-", "."):
+        place -= 1
+        known = known or cursor.tokens[place].text == name
+    helps = [f"`var {name} = {text}` binds", f"`{name} == {text}` compares"]
+    return ", ".join(reversed(helps) if known else helps)
 
 
 def _aggregate_help(right: ast.Expression) -> str | None:

@@ -132,3 +132,10 @@ def test_what_does_not_fit_is_refused(value: str, message: str) -> None:
 def test_a_help_that_is_followed_repairs_the_rule() -> None:
     checked("Any(true) :- Num(a, b, _), a as u16 as s16 == b.")
     checked("Any(true) :- Num(a, _, _), not (a == 1), (a & 1) == 1.")
+
+
+@pytest.mark.parametrize("value", ["5e-9999999999999999991", "0.0e-9999999999999999999", "1e-999999999"])
+def test_a_literal_with_an_exponent_beyond_everything_is_a_float_and_no_decimal(value: str) -> None:
+    assert str(assigned(value).type) == "double"
+    assert str(assigned(f"{value}: double").type) == "double"
+    assert wrong(f"Any(true) :- Num(a, b, c), var v: decimal<10, 2> = {value}.") != []

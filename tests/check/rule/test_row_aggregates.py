@@ -96,3 +96,10 @@ Named(count) :- R(sum, by, avg), var count = sum(sum) by ().
     assert "Call" in {type(each.expression).__name__ for each in program.rules[0].body if isinstance(each, Assign)}
     assert "var avg = sum(sum(x)) by (by)" in show_types(program)
     assert "var count = sum(sum) by ()" in show_types(program)
+
+
+@pytest.mark.parametrize("call", ["sum", "avg", "min", "max", "count"])
+@pytest.mark.parametrize("argument", ["z", "z + 1", "missing(a)", "Some{z}", "if (a == 0) { z } else { z }"])
+def test_an_aggregate_of_what_has_no_type_is_an_error(call: str, argument: str) -> None:
+    literals = f"Num(a, b, c, d, e, f, g, h), (var s, var n) = ({call}({argument}), count()) by (a)"
+    assert set(codes(f"{DECLARED} output relation Out(a: u32)\nOut(a) :- {literals}.")) <= {"E301", "E229"}

@@ -27,6 +27,16 @@ def rmat_graph(nodes: int, edges: int, seed: int = SEED) -> Numbers:
     return found[np.sort(generator.permutation(len(found))[:edges])]
 
 
+def random_trees(edges: int, nodes: int, seed: int = SEED) -> Numbers:
+    """Returns the edges of random trees of so many nodes each, from parents to children, in random order."""
+    rng = np.random.default_rng(seed)
+    trees = -(-edges // (nodes - 1))
+    child = np.tile(np.arange(1, nodes), trees)
+    parent = (rng.random(len(child)) * child).astype(np.int64)
+    first = np.repeat(np.arange(trees) * nodes, nodes - 1)
+    return np.stack([parent + first, child + first], axis=1)[:edges][rng.permutation(edges)]
+
+
 def chain_graph(edges: int) -> Numbers:
     return np.stack([np.arange(edges), np.arange(1, edges + 1)], axis=1).astype(np.uint32)
 

@@ -191,7 +191,7 @@ def _busy(seconds: float) -> None:
 def readers(settings: Settings) -> Outcome:
     out = Outcome()
     program = tidelog.compile((PROGRAMS / "closure.dl").read_text())
-    commits, large = settings.pick(20, 300, 1000), settings.pick(60, 1500, 4000)
+    commits, large = settings.pick(20, 300, 1000), settings.pick(60, 1500, 6500)
     settings.say(f"{_GROUP}: {commits} commits, one of them large")
     db, recorder = program.open(threads=settings.threads), _Recorder()
     writer = _Writer(db, recorder, commits, large)

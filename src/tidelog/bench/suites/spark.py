@@ -1,4 +1,5 @@
-"""The Spark engine: a closure beside the usual DataFrame loop, small epochs, rounds of frames, and a large table.
+"""The Spark engine: a closure beside the usual DataFrame loop, a large load beside plain Spark, small epochs, rounds of
+frames, and a large table.
 
 All but the last run in one local session. The large table has a session of its own in another process, whose Java
 memory is limited and whose Python memory is measured: nothing of the table may pass through it.
@@ -10,6 +11,7 @@ import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -23,7 +25,7 @@ import pyarrow.parquet as pq
 import tidelog
 from tidelog.bench.benchmark import Settings
 from tidelog.bench.inputs.dataset import Numbers, distinct, number_table
-from tidelog.bench.inputs.graphs import closure_size, random_graph
+from tidelog.bench.inputs.graphs import closure_size, random_graph, random_trees
 from tidelog.bench.measure import PROGRAMS, Outcome, spark_session, timed
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import InternalError
@@ -44,6 +46,8 @@ def spark(settings: Settings) -> Outcome:
     with spark_session() as session:
         with TemporaryDirectory(prefix="tidelog-") as folder:
             _closure(settings, out, session, folder)
+        with TemporaryDirectory(prefix="tidelog-") as folder:
+            _trees(settings, out, session, folder)
         _from_one(settings, out, session)
         _same_generation(settings, out, session)
         _rings(settings, out, session)
@@ -93,6 +97,50 @@ def _closure(settings: Settings, out: Outcome, session: Any, folder: str) -> Non
     first = out.case(group, "first epoch", epochs, rows=rows)
     out.case(group, f"an epoch of {changed.num_rows} rows, at most {max(jobs)} Spark jobs", small)
     out.ratio(group, "the loop / first epoch", loop, first)
+
+
+def _trees(settings: Settings, out: Outcome, session: Any, folder: str) -> None:
+    """Times the closure of trees: a first load and a batch of deletes from Parquet files, beside the local engine, and
+    beside plain Spark that reads, divides by the pivot and writes the same rows."""
+    edges = random_trees(settings.pick(2_000, 300_000, 1_770_000), 80)
+    table = number_table(edges, "src", "dst")
+    deleted = table.take(np.random.default_rng(2).choice(len(table), len(table) * 20 // 177, replace=False))
+    frames = [_parquet(session, each, folder) for each in (table, deleted)]
+    compiled = tidelog.compile(PROGRAMS / "closure.dl")
+    group, times = f"trees of {len(edges):,} edges", list[tuple[float, ...]]()
+    reached = f"{folder}/reached"
+    settings.say(f"{group}: the local engine, Tidelog on Spark, and plain Spark")
+    for _ in range(settings.repeat):
+        with (
+            compiled.open(threads=settings.threads) as local,
+            compiled.open(engine="spark", spark=session) as remote,
+        ):
+            seconds = [
+                timed(partial(_change, database, {"Edge": rows}, sign))[0]
+                for rows, frame, sign in zip((table, deleted), frames, (1, -1))
+                for database, rows in ((local, rows), (remote, frame))
+            ]
+            out.check(f"{group}: rows", len(remote.relation("Reach")), len(local.relation("Reach")))
+            with remote.transaction() as transaction:
+                transaction.insert("Edge", frames[1])
+            rows = len(remote.relation("Reach"))
+            remote.relation("Reach").to_spark().write.mode("overwrite").parquet(reached)
+        floor = _shuffled(session, frames[0], folder) + _shuffled(session, session.read.parquet(reached), folder)
+        times.append((*seconds, floor))
+    local_load, load, local_batch, batch, floors = (tuple(each) for each in zip(*times))
+    plain = out.case(group, "plain Spark reads, shuffles and writes its rows", floors, "spark", rows)
+    out.case(group, "first load on the local engine", local_load, rows=rows)
+    out.ratio(group, "first load / plain Spark", out.case(group, "first load", load, rows=rows), plain)
+    name = f"{len(deleted):,} deletes"
+    beside = out.case(group, f"{name} on the local engine", local_batch)
+    out.ratio(group, f"{name} / the local engine", out.case(group, name, batch), beside)
+
+
+def _shuffled(session: Any, frame: Any, folder: str) -> float:
+    """Returns the seconds in which plain Spark reads rows, divides them by their first column and writes them."""
+    tasks = session.sparkContext.defaultParallelism
+    divided = frame.repartition(tasks, frame.columns[0])
+    return timed(partial(divided.write.mode("overwrite").parquet, f"{folder}/shuffled"))[0]
 
 
 def _from_one(settings: Settings, out: Outcome, session: Any) -> None:
@@ -220,7 +268,7 @@ def _first_epoch(session: Any, table: pa.Table) -> tuple[Database, float]:
     return database, seconds
 
 
-def _change(database: Database, tables: dict[str, pa.Table], sign: int) -> None:
+def _change(database: Database, tables: Mapping[str, Any], sign: int) -> None:
     with database.transaction() as transaction:
         for name, rows in tables.items():
             (transaction.insert if sign > 0 else transaction.delete)(name, rows)

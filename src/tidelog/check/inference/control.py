@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from tidelog.check.inference.drafts import (
@@ -18,6 +19,7 @@ from tidelog.check.inference.drafts import (
     named,
     shape,
 )
+from tidelog.check.inference.operators import hint_key
 from tidelog.check.inference.patterns import Assigning, Declaring, pattern
 from tidelog.check.inference.state import Inference, Reason, Reasons
 from tidelog.check.inference.values import behind
@@ -53,7 +55,13 @@ def conditional(at: Inference, node: ast.Conditional, wanted: Draft | None, reas
         return wanted
     first = at.infer(node.then, wanted)
     second = at.infer(node.otherwise, first)
-    return at.agree(node.otherwise, second, first, (node.then.span, f"the other branch is {describe(first)}"))
+    help = None
+    if (around := at.choices.get(hint_key(node))) is not None:
+        goes_on = replace(around, left=node.otherwise)
+        help = f"`else ({show_expression(goes_on)})` takes what follows into the branch"
+    return at.agree(
+        node.otherwise, second, first, (node.then.span, f"the other branch is {describe(first)}"), help=help
+    )
 
 
 def is_known(draft: Draft | None) -> bool:

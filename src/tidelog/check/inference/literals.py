@@ -10,7 +10,7 @@ from tidelog.check.inference.drafts import BROKEN, Draft, named
 from tidelog.check.inference.state import Inference, Reasons
 from tidelog.check.inference.text import require_text
 from tidelog.diagnostics.codes import Code
-from tidelog.scaled_values import EXACT
+from tidelog.scaled_values import EXACT, decimal_of_text
 from tidelog.syntax import ast
 from tidelog.types import BOOL, DATE, DURATION, STRING, TIMESTAMP, BitType, FloatType, SignedType, Type
 
@@ -71,7 +71,7 @@ def integer(at: Inference, node: ast.Integer, wanted: Draft | None, reasons: Rea
 
 
 def floating(at: Inference, node: ast.Float, wanted: Draft | None, reasons: Reasons) -> Draft:
-    return at.fraction(node, Decimal(node.digits)) if node.digits else FloatType(node.width or 64)
+    return at.fraction(node, decimal_of_text(node.digits)) if node.digits else FloatType(node.width or 64)
 
 
 def temporal(at: Inference, node: ast.Temporal, wanted: Draft | None, reasons: Reasons) -> Draft:
@@ -119,7 +119,7 @@ def decimal_value(node: ast.Expression) -> Decimal:
         case ast.Unary("-", operand):
             return EXACT.minus(decimal_value(operand))
         case ast.Float(_, _, digits):
-            return Decimal(digits)
+            return decimal_of_text(digits)
         case ast.Integer(value):
             return Decimal(value)
         case _:

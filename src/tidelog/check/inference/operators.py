@@ -16,7 +16,7 @@ from tidelog.check.inference.drafts import (
     shape,
 )
 from tidelog.check.inference.literals import is_number_literal
-from tidelog.check.inference.remedies import conversion, ordered_option, pasted, widened
+from tidelog.check.inference.remedies import cast_text, conversion, mapped, ordered_option, pasted, widened
 from tidelog.check.inference.scaled_operators import are_two_decimals, compare_decimals, is_scaled, scaled_binary
 from tidelog.check.inference.state import Inference, Reasons, cut
 from tidelog.check.inference.text import require_text
@@ -56,7 +56,7 @@ def unary(at: Inference, node: ast.Unary, wanted: Draft | None, reasons: Reasons
         return draft
     if op == "not":
         draft = at.infer(operand, BOOL)
-        compared = at.choices.get(_hint(operand))
+        compared = at.choices.get(hint_key(operand))
         if compared is None or at.solver.unify(draft, BOOL):
             return at.agree(operand, draft, BOOL)
         at.mismatch(operand, draft, BOOL, (), _meant(compared))
@@ -70,7 +70,9 @@ def unary(at: Inference, node: ast.Unary, wanted: Draft | None, reasons: Reasons
 def binary(at: Inference, node: ast.Binary, wanted: Draft | None, reasons: Reasons) -> Draft:
     op = node.op
     if isinstance(node.left, ast.Unary):
-        at.choices[_hint(node.left.operand)] = node
+        at.choices[hint_key(node.left.operand)] = node
+    if isinstance(node.left, ast.Conditional) and node.left.span.start == node.span.start:
+        at.choices[hint_key(node.left)] = node
     if op in _LOGIC:
         at.expect(node.left, BOOL)
         at.expect(node.right, BOOL)
@@ -89,6 +91,8 @@ def binary(at: Inference, node: ast.Binary, wanted: Draft | None, reasons: Reaso
         return BOOL
     hint = wanted if op not in _SHIFTS else None
     left = at.infer(node.left, hint)
+    if _is_double(node) and _number(at, op, node.left, left, node) is BROKEN:
+        return BROKEN
     right = at.infer(node.right, left if op not in _SHIFTS else U32)
     if is_scaled(left) or is_scaled(right):
         return scaled_binary(at, node, left, right)
@@ -149,8 +153,7 @@ def _check_cast(at: Inference, node: ast.Cast, found: Draft, target: Type) -> No
             assert isinstance(found, IntegerType)
             assert isinstance(target, IntegerType)
             if found.width != target.width:
-                between = type(found)(target.width)
-                help = f"`{pasted(node.operand)} as {between} as {target}`"
+                help = f"`{cast_text(node.operand, found, target)}`"
                 _wrong_cast(at, node, found, target, "the sign and the width would both change", help)
         case BigIntType(), BitType(width):
             help = f"`{pasted(node.operand)} as {SignedType(width)} as {target}`"
@@ -166,7 +169,8 @@ def _check_cast(at: Inference, node: ast.Cast, found: Draft, target: Type) -> No
         case StringType(), DecimalType():
             _wrong_cast(at, node, found, target, "only numbers are cast", _parsed(node.operand, found, target))
         case _:
-            _wrong_cast(at, node, found, target, "only numbers are cast")
+            inside = mapped(node.operand, found, target)
+            _wrong_cast(at, node, found, target, "only numbers are cast", f"`{inside}`" if inside else None)
 
 
 def _parsed(operand: ast.Expression, found: Draft, target: Type) -> str | None:
@@ -278,6 +282,8 @@ def _number(at: Inference, op: str, operand: ast.Expression, draft: Draft, node:
     fits = is_number(draft) if arithmetic else is_integer(draft)
     if not fits or not at.solver.require(draft, Kind.NUMBER if arithmetic else Kind.INTEGER):
         help = _meant(node) if node is not None else None
+        if help is None and node is not None and op == "+" and current(draft) == StringType():
+            help = f"`{pasted(node.left)} ++ {pasted(node.right)}` joins strings"
         return _wrong_operand(at, op, operand, draft, "a number" if arithmetic else "an integer", help)
     return draft
 
@@ -296,15 +302,20 @@ def _wrong_operand(
 # What was meant
 
 
-def _hint(node: ast.Expression) -> int:
-    """Returns the key of the hint for an operand of `not`."""
+def hint_key(node: ast.Expression) -> int:
+    """Returns the key of the hint for what is the left operand of an operator, or inside a `not` that is."""
     return -id(node) - 1
+
+
+def _is_double(node: ast.Binary) -> bool:
+    """True for `a && b`, which is read as `a & (&b)`."""
+    return node.op == "&" and isinstance(node.right, ast.Reference | ast.Binary) and "&&" in node.span.text
 
 
 def _meant(node: ast.Binary) -> str | None:
     """Returns the operator that was probably meant where the operands do not fit, in a help."""
     op, left, right = node.op, node.left, node.right
-    if op == "&" and isinstance(right, ast.Reference | ast.Binary) and "&&" in node.span.text:
+    if _is_double(node):
         return "`and` joins conditions"
     if op == "+" and any(isinstance(side, ast.String | ast.Interpolation) for side in (left, right)):
         return f"`{pasted(left)} ++ {pasted(right)}` joins strings"

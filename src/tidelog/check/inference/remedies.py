@@ -3,6 +3,7 @@
     expected `u64`, found `u32`          `c as u64`
     expected `Option<u8>`, found `u8`    `Some{c}`
 
+Arithmetic wraps around in the type that it is done in, so its operands get the wider type: `(a as u64) - (b as u64)`.
 Only what cannot be wrong is said: a conversion that the language has, from the type that was found to the one wanted.
 """
 
@@ -29,6 +30,8 @@ from tidelog.types import (
 
 _OPTION, _RESULT, _REF = "ddlog_std::Option", "ddlog_std::Result", "ddlog_std::Ref"
 _INTERN = "internment::Intern"
+_LONGEST = 100
+_WRAPPING = ("+", "-", "*", "/", "%", "<<")
 
 
 def conversion(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
@@ -36,6 +39,8 @@ def conversion(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
     found, wanted = current(found), current(wanted)
     if isinstance(found, Unknown) and found.kind is not Kind.ANY and (number := _some_number(node, wanted)) is not None:
         return f"`{number}`"
+    if isinstance(wanted, DurationType) and isinstance(node, ast.Integer):
+        return f'`duration"PT{node.value}S"` are so many seconds'
     if isinstance(found, Unknown) or isinstance(wanted, Unknown):
         return None
     if isinstance(node, ast.String) and (literal := _literal(node, wanted)) is not None:
@@ -46,8 +51,10 @@ def conversion(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
         return f"without the last `;` the block gives the value of `{show_expression(node.expressions[-1])}`"
     if found == UNIT and isinstance(node, ast.Conditional) and node.otherwise is None:
         return "`else` gives the value otherwise"
-    meant = _cast(node, found, wanted) or _wrapped(node, found, wanted) or _opened(node, found, wanted)
-    return f"`{meant}`" if meant is not None and len(meant) <= 80 else None
+    meant = cast_text(node, found, wanted) or _wrapped(node, found, wanted) or _opened(node, found, wanted)
+    if meant is not None and len(meant) > _LONGEST and _is_arithmetic(node):
+        return f"cast the operands to `{wanted}`, not the result, which may have wrapped around"
+    return f"`{meant}`" if meant is not None and len(meant) <= _LONGEST else None
 
 
 def _literal(node: ast.String, wanted: Draft) -> str | None:
@@ -83,6 +90,47 @@ def ordered_option(node: ast.Binary, left: Draft, right: Draft) -> str | None:
     return f"`Some{{var x}} = {show_expression(option)}, {first} {node.op} {second}` goes on where there is a value"
 
 
+def cast_text(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
+    """Returns the node as a value of another type.
+
+    A type with room for more is given to the operands: the result has wrapped around by then.
+    """
+    found, wanted = current(found), current(wanted)
+    if _is_arithmetic(node) and isinstance(found, BitType | SignedType):
+        if isinstance(wanted, DecimalType):
+            wide = _with_operands_cast(node, found, BigIntType())
+            return f"({wide}) as {wanted}" if wide else None
+        is_wider = isinstance(wanted, BitType | SignedType) and wanted.width > found.width
+        if is_wider or isinstance(wanted, BigIntType | FloatType):
+            return _with_operands_cast(node, found, wanted)
+    return _cast(node, found, wanted)
+
+
+def _is_arithmetic(node: ast.Expression) -> bool:
+    return (isinstance(node, ast.Binary) and node.op in _WRAPPING) or (isinstance(node, ast.Unary) and node.op == "-")
+
+
+def _with_operands_cast(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
+    """Returns arithmetic in another type, without parentheses around it, or another operand with them."""
+    if isinstance(node, ast.Binary) and node.op in _WRAPPING:
+        left = _operand(node.left, found, wanted)
+        # How far bits are shifted has a type of its own.
+        right = pasted(node.right) if node.op == "<<" else _operand(node.right, found, wanted)
+        return left and right and f"{left} {node.op} {right}"
+    if isinstance(node, ast.Unary) and node.op == "-":
+        inside = _operand(node.operand, found, wanted)
+        return inside and f"-{inside}"
+    if isinstance(node, ast.Integer | ast.Float) and node.width is None:
+        return show_expression(node)
+    text = _cast(node, found, wanted)
+    return text and f"({text})"
+
+
+def _operand(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
+    text = _with_operands_cast(node, found, wanted)
+    return f"({text})" if text and isinstance(node, ast.Binary) and node.op in _WRAPPING else text
+
+
 def _cast(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
     value = pasted(node)
     match found, wanted:
@@ -105,12 +153,24 @@ def _cast(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
             return f"to_timestamp({show_expression(node)})"
         case TimestampType(), DateType():
             return f"to_date({show_expression(node)})"
+        case DurationType(), SignedType(64):
+            return f"whole_seconds({show_expression(node)})"
         case (BitType() | SignedType() | BigIntType() | FloatType() | BoolType(), StringType()):
             return f"to_string({show_expression(node)})"
         case (BitType() | SignedType() | BigIntType(), BoolType()):
             return f"{value} != 0"
         case _:
-            return None
+            option = shape(wanted)
+            return mapped(node, found, option.parts[0]) if option is not None and option.head == _OPTION else None
+
+
+def mapped(node: ast.Expression, found: Draft, target: Draft) -> str | None:
+    """Returns a conversion of the value that an `Option` may have."""
+    option, target = shape(found), current(target)
+    if option is None or option.head != _OPTION or isinstance(target, Unknown):
+        return None
+    inside = _cast(ast.Variable("v", span=node.span), current(option.parts[0]), target)
+    return inside and f"{pasted(node)}.map(|v| {inside})"
 
 
 def _wrapped(node: ast.Expression, found: Draft, wanted: Draft) -> str | None:
@@ -159,14 +219,14 @@ def _is(part: Draft, other: Draft) -> bool:
 def widened(node: ast.Expression, found: Draft, other: Draft) -> str | None:
     """Returns a help for the left operand of two that must be alike, where it is the narrower number of one family."""
     found, other = current(found), current(other)
-    is_fraction = isinstance(other, FloatType) or (isinstance(other, Unknown) and other.kind is Kind.FRACTION)
-    if isinstance(found, BitType | SignedType | BigIntType) and is_fraction:
-        wide = other if isinstance(other, FloatType) else "double"
-        return f"`{pasted(node)} as {wide}` makes the left side a floating-point number"
+    if isinstance(other, Unknown) and other.kind is Kind.FRACTION:
+        other = FloatType(64)
+    if isinstance(found, BitType | SignedType | BigIntType) and isinstance(other, FloatType):
+        return f"`{cast_text(node, found, other)}` makes the left side a floating-point number"
     if type(found) is not type(other) or not isinstance(found, BitType | SignedType | FloatType):
         return None
     assert isinstance(other, BitType | SignedType | FloatType)
-    return f"`{pasted(node)} as {other}` makes the left side as wide" if found.width < other.width else None
+    return f"`{cast_text(node, found, other)}` makes the left side as wide" if found.width < other.width else None
 
 
 def annotated(node: ast.Expression, example: str = "u64") -> str:

@@ -9,9 +9,11 @@ Results have the types that `scaled_values` says.
 
 from __future__ import annotations
 
+import re
+
 from tidelog.check.inference.drafts import BROKEN, Draft, Kind, Unknown, current, describe, is_integer
 from tidelog.check.inference.literals import decimal_value, is_number_literal
-from tidelog.check.inference.remedies import pasted
+from tidelog.check.inference.remedies import cast_text, pasted
 from tidelog.check.inference.state import Inference
 from tidelog.diagnostics.codes import Code
 from tidelog.scaled_values import literal_type, result_type, time_result
@@ -121,7 +123,8 @@ def _result(at: Inference, node: ast.Binary, left: Draft, right: Draft) -> Draft
 def _wrong(at: Inference, node: ast.Binary, left: Draft, right: Draft) -> Draft:
     if BROKEN in (current(left), current(right)):
         return BROKEN
-    message = f"there is no {describe(left)} {node.op} {describe(right)}"
+    sides = [re.sub("^an? ", "", describe(each)) for each in (left, right)]
+    message = f"there is no {sides[0]} {node.op} {sides[1]}"
     label = f"{describe(left)} and {describe(right)}"
     return at.report(Code.WRONG_OPERAND, message, node.span, label, help=_remedy(node, current(left), current(right)))
 
@@ -129,11 +132,15 @@ def _wrong(at: Inference, node: ast.Binary, left: Draft, right: Draft) -> Draft:
 def _remedy(node: ast.Binary, left: Draft, right: Draft) -> str | None:
     match left, right:
         case DecimalType(), BitType() | SignedType() | BigIntType():
-            return f"`{pasted(node.left)} {node.op} ({pasted(node.right)} as decimal<{_digits(right)}, 0>)`"
+            cast = cast_text(node.right, right, DecimalType(_digits(right), 0))
+            return f"`{pasted(node.left)} {node.op} ({cast})`"
         case BitType() | SignedType() | BigIntType(), DecimalType():
-            return f"`({pasted(node.left)} as decimal<{_digits(left)}, 0>) {node.op} {pasted(node.right)}`"
+            cast = cast_text(node.left, left, DecimalType(_digits(left), 0))
+            return f"`({cast}) {node.op} {pasted(node.right)}`"
         case DateType(), BitType() | SignedType() | Unknown():
             return f'`{pasted(node.left)} {node.op} duration"P1D"` is another day'
+        case TimestampType(), BitType() | SignedType() | Unknown():
+            return f'`{pasted(node.left)} {node.op} duration"PT1S"` is another moment'
         case DateType(), TimestampType():
             return f"`to_timestamp({pasted(node.left)})` is the start of the day"
         case TimestampType(), DateType():

@@ -215,6 +215,8 @@ def _field(at: Inference, node: ast.FieldAccess, found: Draft) -> Draft:
         help = f"did you mean `.{guess}`?" if guess else None
         if help is None and at.module.find_functions(name):
             help = f"`.{name}()` calls the function"
+        if help is None and name in ("dt", "str"):
+            help = "functions are called on the value itself: `d.year()`, `s.len()`"
         return at.report(
             Code.UNKNOWN_FIELD, f"{describe(found)} has no field `{name}`", span, "no such field", help=help
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Protocol, TypeVar
@@ -46,6 +47,8 @@ _FOREIGN_TYPES = {
     **dict.fromkeys(("List", "list", "Array", "array", "vector", "Vector", "vec"), "Vec"),
     **dict.fromkeys(("Dict", "dict", "HashMap", "BTreeMap", "map"), "Map"),
     **dict.fromkeys(("optional", "Optional", "Maybe", "option"), "Option"),
+    **dict.fromkeys(("object", "any", "Any", "clob", "citext"), "string"),
+    **dict.fromkeys(("blob", "bytea", "bytes", "binary", "varbinary"), "Vec<u8>"),
 }
 
 # Types of time and money by the names that they have elsewhere, in any case of letters.
@@ -55,6 +58,17 @@ _SCALED_TYPES = {
     **dict.fromkeys(("duration", "interval", "timedelta"), "`duration`"),
     **dict.fromkeys(("decimal", "numeric", "money", "bigdecimal"), "`decimal<P, S>`, for example `decimal<10, 2>`"),
 }
+
+# Types that have no single counterpart.
+_TYPES_TO_CHOOSE = {
+    "time": "a time of day is a `duration` since midnight",
+    **dict.fromkeys(("json", "jsonb", "variant"), "`import json` has the type `json::JsonValue`; text is a `string`"),
+    "enum": "a type has constructors: `typedef Color = Red | Green`",
+    **dict.fromkeys(("uuid", "guid"), "`import net::uuid` has the type `net::uuid::Uuid`; text is a `string`"),
+}
+
+# A value that is missing, in any case of letters.
+_NOTHING = frozenset(("null", "nil", "nothing", "na", "undefined"))
 
 # Functions by the names that they have elsewhere.
 _FOREIGN_FUNCTIONS = {
@@ -81,7 +95,38 @@ _FOREIGN_FUNCTIONS = {
         ("date_trunc", "floor_date", "trunc", "trunc_month", "trunc_day", "trunc_hour", "truncate", "month_start"),
         "`truncate_to_hour(x)`, `truncate_to_day(x)` and `truncate_to_month(x)`",
     ),
+    **dict.fromkeys(
+        ("format", "to_char"),
+        '`"${year(at)}-${month(at)}"` is a text with values in it (2024-1); `to_string(at)` is the ISO form',
+    ),
+    **dict.fromkeys(("date",), "`to_date(t)` is the day of a timestamp, `parse_date(s)` reads one"),
+    **dict.fromkeys(
+        ("timestamp", "datetime"), "`to_timestamp(d)` is the first moment of a day, `parse_timestamp(s)` reads one"
+    ),
     **dict.fromkeys(("datediff", "timestampdiff"), "`a - b` of two dates or timestamps is a `duration`"),
+    **dict.fromkeys(("days", "weeks"), '`whole_days(d)` is a duration in days, `duration"P1D" * n` are so many days'),
+    **{
+        f"{unit}s": f'`whole_{unit}s(d)` is a duration in {unit}s, `duration"PT1{unit[0].upper()}" * n` are so many'
+        for unit in ("hour", "minute", "second")
+    },
+    **dict.fromkeys(("make_interval", "timedelta", "to_timedelta", "interval"), '`duration"P1DT2H30M"`'),
+    **dict.fromkeys(
+        ("row_number", "rank", "dense_rank", "lag", "lead", "ntile", "first_value", "last_value"),
+        "there are no windows; `var last = max((at, item)) by (shop)` finds the last item of each shop",
+    ),
+    **dict.fromkeys(("strip", "btrim"), "`trim(s)`"),
+    **dict.fromkeys(("lstrip", "ltrim", "rstrip", "rtrim"), "`trim(s)` cuts blanks at both ends"),
+    **dict.fromkeys(("unnest", "explode", "flatten"), "`var x = FlatMap(v)` binds each item of a vector"),
+    **dict.fromkeys(("abs",), "`if (x < 0) -x else x`; of floating-point numbers, `import fp` has `abs_d(x)`"),
+    **dict.fromkeys(
+        ("round", "floor", "ceil", "ceiling"),
+        "`x as decimal<10, 1>` rounds a decimal; of floating-point numbers, `import fp` has `round_d(x)`",
+    ),
+    **dict.fromkeys(("isnan", "is_nan"), "of floating-point numbers, `import fp` has `is_nan_d(x)`"),
+    **dict.fromkeys(("regexp_match", "regexp_like", "rlike", "re_match", "match"), "`import regex`"),
+    **dict.fromkeys(("float", "double", "real"), "`x as double`"),
+    **{f"{sign}{width}": f"`x as {sign}{width}`" for sign in "us" for width in (8, 16, 32, 64, 128)},
+    **dict.fromkeys(("isinstance", "typeof", "type"), "the type of every column is declared"),
     **dict.fromkeys(("date_add", "dateadd"), '`d + duration"P1D"` is another day'),
     **dict.fromkeys(("to_number",), "`parse_dec_i64(s)` reads a number; `import souffle_lib` has `to_number`"),
 }
@@ -112,6 +157,8 @@ class Names:
         """Returns the constructor; one without arguments may have been meant for a variable."""
         found = self.module.find_constructors(name)
         variable = f"a variable begins with a small letter: `{name[0].lower()}{name[1:]}`"
+        if name.casefold() in _NOTHING:
+            variable = "an `Option` without a value is `None`"
         otherwise = variable if is_bare and "::" not in name else None
         return self._one(found, name, span, "constructor", _WORDS, otherwise)
 
@@ -172,6 +219,8 @@ class Names:
         help = f"did you mean `{guess}::{last}`?" if guess else None
         if self.module.find_types(prefix):
             help = f"constructors and functions stand without their type: `{last}`"
+        elif help is None and (cast := _cast(prefix, last)):
+            help = cast
         elif help is None and is_library_module(prefix):
             help = f"`import {prefix}`"
         message = f"there is no module `{prefix}` here"
@@ -208,8 +257,19 @@ class Names:
         return (each for place in self.module.places(prefix) for each in table(place))
 
 
+def _cast(value: str, type_: str) -> str | None:
+    """Returns how `value::type_`, a cast of Postgres, is written."""
+    meant = _FOREIGN_TYPES.get(type_, type_)
+    if meant == "string":
+        return f"`to_string({value})`"
+    is_number = re.fullmatch(r"[us](8|16|32|64|128)|bigint|float|double", meant)
+    return f"`{value} as {meant}`" if is_number and "::" not in value else None
+
+
 def _foreign_type(name: str) -> str | None:
     meant = _FOREIGN_TYPES.get(name)
     if meant is None and name.casefold() in _SCALED_TYPES:
         return f"it is called {_SCALED_TYPES[name.casefold()]} here"
-    return f"it is called `{meant}` here" if meant else None
+    if meant is None:
+        return _TYPES_TO_CHOOSE.get(name.casefold())
+    return f"it is called `{meant}` here"

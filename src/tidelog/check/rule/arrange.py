@@ -45,10 +45,35 @@ def arrange(
         return _by_name(atom, signature, diagnostics, head=head)
     if not atom.arguments and not head:
         return [None] * len(signature.columns)
+    if (assigned := _assigned(atom, signature)) is not None:
+        diagnostics.append(assigned)
+        return None
     if len(atom.arguments) != len(signature.columns):
         _wrong_count(atom, signature, diagnostics, head=head)
         return None
     return [argument.value for argument in atom.arguments]
+
+
+def _assigned(atom: ast.Atom, signature: RelationEntry) -> Diagnostic | None:
+    """Returns the error of `R(column = x)`, where `R(.column = x)` is meant."""
+    columns = {column.name for column in signature.columns}
+    first, given = None, []
+    for argument in atom.arguments:
+        value = argument.value
+        if isinstance(value, ast.Assign) and isinstance(value.target, ast.Variable) and value.target.name in columns:
+            first = first or argument
+            given.append(f".{value.target.name} = {show_expression(value.value)}")
+        elif not isinstance(value, ast.Wildcard):
+            return None
+    if first is None:
+        return None
+    return diagnostic(
+        Code.PLAIN_ASSIGNMENT,
+        f"`{show_expression(first.value)}` is neither a condition nor an assignment",
+        first.span,
+        "a column is named with a dot",
+        help=f"`{atom.relation.text}({', '.join(given)})`",
+    )
 
 
 def _all_named(atom: ast.Atom, signature: RelationEntry) -> str | None:
@@ -77,7 +102,9 @@ def _by_name(
         if name not in places:
             guess = suggest(name, places)
             message = f"relation `{short_name(signature.name)}` has no column `{name}`"
-            help = f"did you mean `.{guess}`?" if guess else None
+            help = (
+                f"did you mean `.{guess}`?" if guess else f"the columns are {_listed(list(places))}" if places else None
+            )
             related = [(signature.span, f"its columns are {_listed(list(places))}")] if places else []
             label = "no such column"
             diagnostics.append(diagnostic(Code.UNKNOWN_COLUMN, message, span, label, related=related, help=help))

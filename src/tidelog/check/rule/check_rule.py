@@ -354,6 +354,11 @@ class _Checking:
         return self.state.report_gone(node, Code.UNBOUND_HEAD_VARIABLE, "head variable")
 
     def _example(self, missing: dict[str, Type | None]) -> str | None:
+        for literal in self._rule.body:
+            if isinstance(literal, ast.RowAggregates) and not all(
+                isinstance(key, ast.Variable | ast.Assign) for key in literal.keys
+            ):
+                return None  # the error of that key says how it becomes a variable
         relations = self._at.module.relations
         known = {name: entry for name, entry in relations.items() if not entry.is_explicit}
         return binding_example(self._rule, missing, known)

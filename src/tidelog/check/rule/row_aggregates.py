@@ -49,6 +49,28 @@ COUNT, SUM, AVG, MIN, MAX = "count", "sum", "avg", "min", "max"
 FUNCTIONS = (SUM, COUNT, AVG, MIN, MAX)
 _ENDS = {MIN: "ddlog_std::group_min", MAX: "ddlog_std::group_max"}
 
+_ALL = "aggregates over rows are `sum(e)`, `count()`, `avg(e)`, `min(e)` and `max(e)`"
+_ITEMS = "a group has its items: `import group`, then `var g = x.group_by(shop), var items = g.to_vec()`"
+_BEST = "`var last = max((at, item)) by (shop)` is the greatest tuple, and `last.1` its item"
+_WINDOWS = f"there are no windows; {_BEST}"
+# Aggregates of other languages, and how to say them here.
+_OTHERS = {
+    **dict.fromkeys(("nunique", "count_distinct", "approx_count_distinct"), "`x.group_by(shop).count_distinct()`"),
+    **dict.fromkeys(("string_agg", "group_concat", "listagg"), f'{_ITEMS}, and `items.join(",")` is one text'),
+    **dict.fromkeys(("list", "array_agg", "collect_list", "collect_set", "set", "unique"), _ITEMS),
+    **dict.fromkeys(
+        ("first", "last", "any_value", "argmax", "argmin", "arg_max", "arg_min", "idxmax", "max_by"), _BEST
+    ),
+    **dict.fromkeys(("rank", "row_number", "dense_rank", "lag", "lead", "cumsum"), _WINDOWS),
+    **dict.fromkeys(("mean", "average"), "`avg(e)`"),
+    **dict.fromkeys(("total",), "`sum(e)`"),
+    **dict.fromkeys(("size", "len", "length"), "`count()`"),
+    **dict.fromkeys(
+        ("median", "std", "stddev", "var", "variance", "quantile", "percentile", "mode"),
+        f"{_ALL}; for another, an extern function takes the items of a group: `var g = x.group_by(shop), var m = f(g)`",
+    ),
+}
+
 Make = Callable[[Elaborator], list[program.Literal]]
 
 
@@ -129,7 +151,8 @@ def _one(state: RuleState, call: ast.Expression, target: ast.Expression) -> _Ask
     function = _function(call)
     if function is None or not isinstance(call, ast.Call):
         inner = next((node for node in ast.walk(call) if _function(node) is not None), None)
-        help = "aggregates over rows are `sum(e)`, `count()`, `avg(e)`, `min(e)` and `max(e)`"
+        called = call.function.name if isinstance(call, ast.Call) and isinstance(call.function, ast.Variable) else ""
+        help = _OTHERS.get(called, _ALL)
         if inner is not None and inner is not call:
             help = f"bind the aggregate, then compute: `var x = {show_expression(inner)} by (…)`"
         message = "only a call of an aggregate stands before `by`"
@@ -197,6 +220,9 @@ def _result(state: RuleState, asked: _Asked, argument: ast.Expression, given: Dr
         if not _is_known(given):
             return False
         inner = current(_inside(given))
+        if inner is BROKEN:  # reported already
+            at.solver.unify(result, BROKEN)
+            return True
         if asked.function in _ENDS:
             return at.solver.unify(result, given)
         if not _require_number(state, asked, argument, given):
@@ -218,8 +244,7 @@ def _result(state: RuleState, asked: _Asked, argument: ast.Expression, given: Dr
         return True
 
     def guess() -> bool:
-        inner = current(_inside(given))
-        return isinstance(current(result), Unknown) and at.solver.unify(result, _sum_type(inner))
+        return _decide(state, result, _sum_type(current(_inside(given))))
 
     at.defer(attempt, lambda: [given, result], _no, guess)
     return result
@@ -243,8 +268,14 @@ def _average(state: RuleState, asked: _Asked, argument: ast.Expression, given: D
         at.agree(argument, found if _inside(given) is given else named(OPTION, found), result)
         return True
 
-    at.defer(attempt, lambda: [given], _no, lambda: at.solver.unify(result, DOUBLE))
+    at.defer(attempt, lambda: [given], _no, lambda: _decide(state, result, DOUBLE))
     return result
+
+
+def _decide(state: RuleState, result: Unknown, type_: Draft) -> bool:
+    """Gives an open result a type; False if that decides nothing: such a guess would be made for ever."""
+    before = current(result)
+    return isinstance(before, Unknown) and state.at.solver.unify(before, type_) and current(result) is not before
 
 
 def _no() -> None:

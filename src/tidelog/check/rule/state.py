@@ -21,6 +21,8 @@ from tidelog.syntax import ast
 from tidelog.syntax.show import show_expression
 from tidelog.types import Type
 
+_SEVERAL = "`(var n, var total) = (count(), sum(price)) by (shop)` are several at once; other keys need another rule"
+
 
 class RuleState:
     """The variables of one rule. `at` infers its expressions; the rule's own scope is the outermost.
@@ -151,6 +153,7 @@ class RuleState:
             node.span,
             "only the variables of its key are",
             related=[(self.grouped_at, "grouped here")],
+            help=_SEVERAL if self._grouped_by == "by" else None,
         )
         return True
 

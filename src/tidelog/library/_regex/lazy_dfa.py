@@ -26,9 +26,11 @@ from tidelog.library._regex.automaton import (
 )
 from tidelog.library._regex.classes import python_class
 from tidelog.library._regex.tree import Look
+from tidelog.long_calls import look
 
 _MOST_KEPT = 1_000_000  # states in the lists of all places
 _ROUNDS = 8  # through a place that leads to itself, before its characters are skipped together
+_STATES_BETWEEN_LOOKS = 50_000  # of the automaton, some tens of milliseconds
 _END = -1  # the class of no character
 
 
@@ -75,7 +77,7 @@ class LazyDfa:
         self._automaton = automaton
         self._prefers = prefers
         self._places: dict[tuple[tuple[int, ...], int, bool], Place] = {}
-        self._kept = 0
+        self._kept = self._steps = 0
 
     def start(self, before: str) -> Place:
         """Returns the first place, behind a character or, with "", at the edge of the text."""
@@ -86,6 +88,10 @@ class LazyDfa:
         """Returns the place behind a character of a class; costs the automaton's states at most."""
         kind = EDGE if number == _END else self.alphabet.kinds[number]
         sets = frozenset[int]() if number == _END else self.alphabet.sets[number]
+        self._steps += len(place.states) + 1
+        if self._steps > _STATES_BETWEEN_LOOKS:
+            self._steps = 0
+            look()
         taking, is_match = self._reached(place.states, place.before, kind)
         following = dict.fromkeys(take.then for take in taking if take.set in sets)
         states = tuple(following) if self._prefers else tuple(sorted(following))
