@@ -46,7 +46,7 @@ soak: $(SET_UP) ## Random programs and histories against the oracle, all folders
 	@$(PYTHON) -m tests.engine.spark.kill --kills 500
 	@$(PYTHON) -m tests.engine.spark.kill --spark --kills 20
 
-campaign: $(SET_UP) ## Everything that looks for defects by chance, for hours, with a report in campaign.md; HOURS=4
+campaign: $(SET_UP) ## Everything that looks for defects by chance, for hours, with a report in campaign.md; HOURS=4; again to add a sitting
 	@$(PYTHON) -m tests.campaign --hours $(or $(HOURS),4) $(ARGS)
 
 fuzz: $(SET_UP) ## Random bytes and mutated programs through the front end; ARGS="--count 100000 --seed 1"
