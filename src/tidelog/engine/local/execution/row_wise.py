@@ -117,8 +117,11 @@ class RowWise:
         if not fit_together(self._rules):
             return False
         domains = domains_of(self._rules, self._names, widths, self._word)
+        counts = {name: len(store) for name, store in stores.items()}
+        listed = _listed_negatives(self._rules, counts)
         read = columns_read(self._rules, self._names, widths)
-        rows = {name: self._rows_of(name) for name in dict.fromkeys([*self._names, *_read_by(self._rules)])}
+        read |= {(name, column) for name in listed for column in range(widths[name])}
+        rows = {name: self._rows_of(name) for name in dict.fromkeys([*self._names, *_read_by(self._rules), *listed])}
         columns = {(name, column): self._words_of(name, column, rows[name][0]) for name, column in sorted(read)}
         if self._made is None:
             given = self._rules, self._names, domains, columns, self._catalog.S, self._word
@@ -129,8 +132,7 @@ class RowWise:
         del columns
         if max(domains.sizes, default=0) > MOST_IDS:
             return False
-        counts = {name: len(store) for name, store in stores.items()}
-        planner = Planner(self._rules, self._names, domains, counts, self._numbers, self._word)
+        planner = Planner(self._rules, self._names, domains, counts, self._numbers, self._word, listed.keys())
         sizes = {(name, column): planner.column(name, column)[1] for name, column in read}
         plan = planner.plan(DeltaPlanner(planner, RowCounts(ids, sizes)) if with_deltas else None)
         if plan is None or (from_start and not _is_worth_it(plan, counts, _read_by(self._rules))):
@@ -326,6 +328,9 @@ class RowWise:
             self._has_begun_again = False
             self._loss = 0.0
         rows = sum(len(self._catalog.stores[relation]) for relation in self._inside)
+        assert self.plan is not None
+        if not any(head.nests for head in self.plan.heads):
+            return True  # no wave is left
         if self._loss < MOST_LOSS + CHANGE * rows:
             return True
         if self._deltas is not None or not self._may_begin_with_new:
@@ -497,6 +502,13 @@ def _are_first(lines: Words) -> bool:
 def _read_by(rules: Sequence[Rule]) -> list[str]:
     """Returns the relations of positive literals."""
     return [atom.relation for rule in rules for atom in rule.positives]
+
+
+def _listed_negatives(rules: Sequence[Rule], counts: Mapping[str, int]) -> dict[str, None]:
+    """Returns the relations of negated literals that do not have more rows than those of positive ones: it costs less
+    to number their rows, too, and to put them into lists, than to look for a row for each instance."""
+    most = sum(counts[name] for name in dict.fromkeys(_read_by(rules)))
+    return dict.fromkeys(atom.relation for rule in rules for atom in rule.negatives if counts[atom.relation] <= most)
 
 
 def _is_worth_it(plan: RowWisePlan, counts: Mapping[str, int], read: Sequence[str]) -> bool:

@@ -19,6 +19,7 @@ from tidelog.check import typed
 from tidelog.engine.local.execution.row_domains import Domains
 from tidelog.engine.local.execution.row_wise_plan import (
     NO_PREFIX,
+    Absence,
     Check,
     DeltaNest,
     Digits,
@@ -40,6 +41,7 @@ MOST_LITERALS = 12
 MOST_VALUES = 1 << 31  # that a head may have for one prefix
 # A row is looked for in a list by marks, of so many possible words, if lists have at most so many rows on average.
 MOST_MARKS, LONGEST_MARKED = 1 << 22, 256
+LONGEST_MARKED_AGAIN = 16  # rows of a list that is marked in each wave
 _Word = Callable[[Any, Type], int]
 
 
@@ -76,7 +78,8 @@ def is_made(rule: Rule, column: int) -> bool:
 
 
 class Planner:
-    """Plans the rules of a stratum. `rows` are the present numbers of rows of all relations."""
+    """Plans the rules of a stratum. `rows` are the present numbers of rows of all relations. `listed` are those whose
+    rows may be looked for by marks where they must not be there: all of their columns have ids."""
 
     def __init__(
         self,
@@ -86,8 +89,10 @@ class Planner:
         rows: Mapping[str, int],
         numbers: Mapping[str, int],
         word: _Word,
+        listed: Set[str] = frozenset(),
     ) -> None:
         self.rules = rules
+        self.listed = listed
         self.inside = inside
         self.domains = domains
         self.sizes = domains.sizes
@@ -130,7 +135,8 @@ class Planner:
         plan = RowWisePlan(tuple(heads), (), ids, registers, word_constants, words, len(self.domains.constants))
         self._share_values(plan)
         literals = [literal for nest in plan.nests for literal in nest.literals]
-        plan.orders = tuple(dict.fromkeys([head.natural for head in heads] + [each.order for each in literals]))
+        orders = [*(head.natural for head in heads), *(each.order for each in literals)]
+        plan.orders = tuple(dict.fromkeys([*orders, *(each.order for each in plan.absences)]))
         return plan
 
     def _share_values(self, plan: RowWisePlan) -> None:
@@ -270,7 +276,8 @@ class NestMaker:
         self._left = list(range(len(rule.positives)))
         self._negatives = list(rule.negatives)
         self._tests = [each.expression for each in rule.body if isinstance(each, Condition)]
-        self._assigns = [each for each in rule.body if isinstance(each, Assign)]
+        self._assigned = [each for each in rule.body if isinstance(each, Assign)]
+        self._assigns = list(self._assigned)
         self._compared: set[str] = set()  # variables that a literal had bound before they were assigned
         self._job: list[str] | None = None
         # Literals whose row is looked for in the list of one column, once all columns are known.
@@ -319,7 +326,9 @@ class NestMaker:
         # In their order: one may need the word of another one.
         self._assigns = [each for each in self._assigns if not self._assign(each)]
         self._tests = [each for each in self._tests if not self._test(each)]
-        self._negatives = [atom for atom in self._negatives if not self._check(atom, is_wanted=False)]
+        self._negatives = [
+            atom for atom in self._negatives if not (self._mark_absent(atom) or self._check(atom, is_wanted=False))
+        ]
         self._check_rows()
 
     def _check_rows(self) -> None:
@@ -393,6 +402,7 @@ class NestMaker:
                 at(each.mark),
                 each.mark_space,
                 self._bounded(place),
+                absences=[Absence(a.order, at(a.key), at(a.mark), a.space) for a in each.absences],
             )
             for place, each in enumerate(self._literals)
         ]
@@ -552,6 +562,37 @@ class NestMaker:
         self._literals.append(
             ListLiteral(order, ((register, 1),), (), (), reads=kernels.READS_ALL, mark=mark, mark_space=values)
         )
+
+    def _mark_absent(self, atom: Atom) -> bool:
+        """Adds marks of the rows of an atom that must not be there and whose columns are all known; returns False if
+        they are not, or if marks would cost more than a search for each row.
+
+        The key is made of what does not change for a prefix. A recursive rule comes to a prefix in each wave, so its
+        lists must be short, unless there is but one.
+        """
+        planner, terms, name = self._planner, atom.terms, atom.relation
+        if name not in planner.listed or len(self._known(atom)) < len(terms):
+            return False
+        made = {each.variable.name for each in self._assigned}
+        if any(isinstance(term, Variable) and term.name in made for term in terms):
+            return False  # a made word may have no id
+        fixed = [column for column, term in enumerate(terms) if isinstance(term, Constant)
+                 or (isinstance(term, Variable) and self._bound[term.name] == kernels.PREFIX_REGISTER)]  # fmt: skip
+        if len(fixed) == len(terms):
+            fixed = []
+        key, keys = planner.digits(name, fixed)
+        mark, space = planner.digits(name, [column for column in range(len(terms)) if column not in fixed])
+        if space > MOST_MARKS or keys >= MOST_VALUES:
+            return False
+        if fixed and planner.is_recursive(self.rule) and planner.rows[name] > LONGEST_MARKED_AGAIN * keys:
+            return False
+        order = Order(planner.numbers[name], key, (mark,), keys, False)
+        in_key, in_mark = (
+            tuple((self._register(atom, column, terms[column]), factor) for column, factor in digits)
+            for digits in (key, mark)
+        )
+        self._literals[-1].absences.append(Absence(order, in_key, in_mark, space))
+        return True
 
     def _check(self, atom: Atom, *, is_wanted: bool) -> bool:
         """Adds a check for an atom whose columns are all known; returns False if they are not."""

@@ -73,8 +73,9 @@ LITERAL_LEADS, LITERAL_MARK_N, LITERAL_MARK_AT = 15, 16, 17
 LITERAL_MAKE_N, LITERAL_MAKE_AT, LITERAL_SIEVE = 18, 19, 20
 # LITERAL_PART_N: an entry is one number with so many words as its digits (`digit`).
 LITERAL_PART_N, LITERAL_PART_AT = 21, 22
-# LITERAL_PASSES: 1 if `passes` is asked about each entry.
-LITERAL_PASSES, LITERAL_WIDTH = 23, 24
+# LITERAL_PASSES: 1 if `passes` is asked about each entry, and ASKS_FOR_ABSENCE if `are_absent` is.
+LITERAL_PASSES, LITERAL_ABSENT_N, LITERAL_ABSENT_AT, LITERAL_WIDTH = 23, 24, 25, 26
+ASKS_FOR_ABSENCE = 2
 # Of each word: how to divide by its radix, by that of the digit above it, and its size.
 PART_LOW, PART_LOW_SHIFT, PART_HIGH, PART_HIGH_SHIFT, PART_SIZE, PART_WIDTH = 0, 1, 2, 3, 4, 5
 # LITERAL_READS: all rows; new ones unless a row before is new; new ones; old ones.
@@ -85,6 +86,12 @@ LEAD_KEYS, LEAD_VALUES, LEAD_PAIRS = 0, 1, 2
 # The next literal looks for the only word of an entry by marks: the word's factor in what is marked, and the rest of
 # that, as pairs. So entries whose word is not marked are passed over at once.
 SIEVE_FACTOR, SIEVE_N, SIEVE_PAIRS = 0, 1, 2
+# Rows that must not be there: their list, and where the marks of its words are; then the pairs of its key and those of
+# the word that is looked for. The marks are the present generation, an empty place, the key whose words have it, and
+# the generation of each of so many words that there may be.
+ABSENT_LIST, ABSENT_AREA, ABSENT_KEY_N, ABSENT_MARK_N, ABSENT_SPACE, ABSENT_PAIRS = 0, 1, 2, 3, 4, 5
+ABSENT_MARKED_KEY, ABSENT_MARKS_AT = 1, 4  # a word of 64 bits, places of 32 bits
+LAST_GENERATION = (1 << 31) - 1
 CHECK_RELATION, CHECK_WANTED, CHECK_COLUMNS, CHECK_REGISTERS = 0, 1, 2, 3  # then pairs: register, domain
 LOAD_TARGET, LOAD_REGISTER, LOAD_DOMAIN, LOAD_WIDTH = 0, 1, 2, 3
 # A word that the tail makes: its register, the register for its id, and where the finder of its domain is
@@ -108,6 +115,7 @@ IS_HASHED = 26
 ACTIVE = 27  # address of the prefixes of the wave, or 0: all
 # MARKS: address of the last generation, an empty place, then generation and place of each word, of 32 bits.
 MARKS, MARKED_LIST, MARKED_KEY = 28, 29, 30
+ABSENT = 31  # address of the marks of rows that must not be there
 WORKER_WORDS = 32
 NARROW, WIDE, HASHED, JOBS = 0, 1, 2, 3  # MODE
 # With JOBS, instances are not counted but written down: OUT_VALUES has ROWS_ROOM words of 32 bits.
@@ -333,6 +341,42 @@ def find_mark(L, number, record, key, value, worker):
     return load32(marks, 2 * value + 3) if load32(marks, 2 * value + 2) == generation else -1
 
 
+@inlined
+def are_absent(L, code, literal, registers, worker):
+    """True if none of the rows that must not be there is there."""
+    at = load64(code, literal + LITERAL_ABSENT_AT)
+    for _ in range(load64(code, literal + LITERAL_ABSENT_N)):
+        area = worker[ABSENT] + load64(code, at + ABSENT_AREA) * 4
+        keys, marks = load64(code, at + ABSENT_KEY_N), load64(code, at + ABSENT_MARK_N)
+        pairs = at + ABSENT_PAIRS
+        key = sum_of(code, pairs, keys, registers)
+        if load64(area, ABSENT_MARKED_KEY) != key or load32(area, 0) == 0:
+            mark_list(L, load64(code, at + ABSENT_LIST), key, area, load64(code, at + ABSENT_SPACE))
+        pairs += 2 * keys
+        word = sum_of(code, pairs, marks, registers)
+        if load32(area, ABSENT_MARKS_AT + word) == load32(area, 0):
+            return False
+        at = pairs + 2 * marks
+    return True
+
+
+@kernel
+def mark_list(L, number, key, area, space):
+    """Marks the words of the list of a key, which are below `space`, and no others."""
+    generation = load32(area, 0) + 1
+    if generation == LAST_GENERATION:
+        for word in range(space):
+            store32(area, ABSENT_MARKS_AT + word, 0)
+        generation = 1
+    store32(area, 0, generation)
+    store64(area, ABSENT_MARKED_KEY, key)
+    record = find_record(L, number, key)
+    if record != 0:
+        pool = L[number, k.POOL] + load32(record, RECORD_START) * 4
+        for at in range(load32(record, RECORD_LENGTH)):
+            store32(area, ABSENT_MARKS_AT + load32(pool, at), generation)
+
+
 @kernel
 def sift(L, code, literal, registers, pool, start, cursor, end, worker):
     """Returns the place of the next entry of a list whose word the next literal will find, or the end."""
@@ -455,9 +499,11 @@ def gather_rule(S, L, code, rule, registers, word_registers, stack, words, scrat
                 if registers[load64(code, equals + 2 * i + 1)] != load32(pool, entry + load64(code, equals + 2 * i)):
                     is_equal = False
                     break
-        if not is_equal or (
-            load64(code, literal + LITERAL_PASSES) != 0
-            and not passes(S, code, literal, registers, word_registers, words, scratch)
+        asks = load64(code, literal + LITERAL_PASSES)
+        if (
+            not is_equal
+            or (asks >= ASKS_FOR_ABSENCE and not are_absent(L, code, literal, registers, worker))
+            or (asks & 1 != 0 and not passes(S, code, literal, registers, word_registers, words, scratch))
         ):
             visited += 1
             continue
