@@ -34,6 +34,7 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import row_jobs, row_lists
 from tidelog.engine.local.kernels import row_wise as kernels
 from tidelog.engine.local.storage.catalog import Catalog
+from tidelog.engine.local.storage.growable_array import Growing
 from tidelog.plan.negation import COVERED
 from tidelog.rules.ir import Rule
 from tidelog.types import Type
@@ -46,7 +47,7 @@ MOST_IDS = 1 << 26
 # for a change to usual waves, of each row, and beside that. Usual waves follow when as much is lost; and then only a
 # wave with so many times as many rows goes head by head again. A wave that begins with its new rows costs what these
 # lead to; only small ones are slow, so they may take longer: where others use the caches, all waves are slow.
-USUAL, USUAL_ROW, CHANGE, MOST_LOSS = 70e-9, 150e-9, 60e-9, 0.01
+USUAL, USUAL_ROW, CHANGE, MOST_LOSS = 70e-9, 150e-9, 60e-9, 0.03
 SHARED = 0.3  # threads to the power of that: how much more an instance costs when they share a wave
 WITH_DELTAS = 4.0
 AGAIN = 4
@@ -59,9 +60,12 @@ SWEPT, LISTED, MOST_WASTE = 15e-9, 60e-9, 0.003
 # so many times these, and the last ones so many each. With fewer, a recursion ends before it pays. If a wave has this
 # part of all rows, it begins with new rows.
 PART, MOST_GROWTH = 32, 32.0
-MET, MET_BEFORE, BUSY = 0.25, 1.0, 20_000
+MET, MET_BEFORE, BUSY, BUSY_STRAIGHT = 0.25, 1.0, 20_000, 3_000
 SPARSE = 16
 YIELD_AFTER = 200_000_000
+# Where rows are is noted for each prefix and value, at most so many or twice as many as there are rows, once so many
+# times as many rows were looked at in vain as there are rows, or a part of the places.
+MOST_PLACES, PLACES_A_SCAN = 1 << 24, 8
 SHARES = 64
 
 
@@ -95,9 +99,11 @@ class RowWise:
         self.last_rows: dict[int, tuple[int, int]] = {}  # relation → lines of the rows of the present wave
         self._starts: dict[int, list[int]] = {}  # relation → the first line of each thread's new rows
         self._loss = self._waste = 0.0
-        self._has_begun_again = False  # since the last wave
+        self._once = 0.0  # seconds of the present wave for what later waves need not do again
+        self._has_begun = True  # since the last wave: memory and code are new
         self._counted: list[tuple[Rule, int]] = []
         self._deltas: Deltas | None = None
+        self._places: dict[int, Growing[np.int32]] = {}  # by the place of a head
         self._may_begin_with_new = True
         self._made: dict[int, Words] | None = None  # the words that the rules may make, by domain
         self.plan: RowWisePlan | None = None
@@ -169,10 +175,11 @@ class RowWise:
     def _begin_again(self, *, with_deltas: bool) -> None:
         """Makes other lists, between two waves."""
         self._counted = self.counts
-        self._has_begun_again = True
+        self._has_begun = True
         self._waste = self._loss = 0.0
         self._lists.clear()
         self._memory.clear()
+        self._places.clear()
         self._deltas = None
         fits = self.begin(with_deltas=with_deltas)
         assert fits
@@ -247,6 +254,8 @@ class RowWise:
         rows = sum(self._write(place, head, wave) for place, head in enumerate(heads))
         if is_recursive:
             self._add_to_lists(heads)
+            for place, head in enumerate(heads):
+                self._note_places(place, head)
         workers = [worker.words for of_head in self._workers for worker in of_head]
         instances = sum(int(words[kernels.INSTANCES]) for words in workers)
         if self._deltas is not None:
@@ -323,9 +332,10 @@ class RowWise:
         usual = USUAL * self.threads**SHARED * instances + USUAL_ROW * new_rows
         if self._deltas is not None:
             usual *= WITH_DELTAS
-        self._loss = max(0.0, self._loss + seconds - usual)
-        if self._has_begun_again:
-            self._has_begun_again = False
+        self._loss = max(0.0, self._loss + seconds - self._once - usual)
+        self._once = 0.0
+        if self._has_begun:
+            self._has_begun = False
             self._loss = 0.0
         rows = sum(len(self._catalog.stores[relation]) for relation in self._inside)
         assert self.plan is not None
@@ -337,7 +347,7 @@ class RowWise:
             return False
         if new_rows:
             self._begin_again(with_deltas=True)
-            self._has_begun_again = False
+            self._has_begun = False
         return True
 
     def _gather(self, place: int, head: Head, later: int, look: Callable[[], None]) -> None:
@@ -423,6 +433,26 @@ class RowWise:
         self._starts[head.relation] = starts
         return int(rows)
 
+    def _note_places(self, place: int, head: Head) -> None:
+        """Notes where the rows of a head are, by prefix and value, once waves have looked at many more rows than had
+        instances: so waves of a deep recursion cost what they meet, not what is there."""
+        cells, rows = head.prefixes * head.values, len(self._catalog.stores[head.relation])
+        scanned = sum(int(worker.words[kernels.SCANNED]) for worker in self._workers[place])
+        if (
+            place in self._places
+            or scanned < cells // PLACES_A_SCAN + rows
+            or cells > max(MOST_PLACES, 2 * rows)
+            or self._workers[place][0].words[kernels.IS_HASHED]
+        ):
+            return
+        assert self.plan is not None
+        began = self._pool.processor_seconds
+        places = self._places[place] = Growing(np.int32, cells)
+        for worker in self._workers[place]:
+            worker.words[kernels.PLACES], worker.words[kernels.PLACE_VALUES] = places.address, head.values
+        kernels.note_places(self._L, self.plan.natural(head), head.prefixes, places.address, head.values)
+        self._once += self._pool.processor_seconds - began
+
     def _add_to_lists(self, heads: Sequence[Head]) -> None:
         """Adds the new rows to the lists; threads take whole orders."""
         tasks = [
@@ -467,6 +497,7 @@ class RowWise:
         assert self.plan is not None
         self._workers.clear()
         self._memory.clear()
+        self._places.clear()
         self._deltas = None
         naturals = {self.plan.natural(head) for head in self.plan.heads}
         self._lists = {number: lists for number, lists in self._lists.items() if number in naturals}
@@ -487,6 +518,7 @@ class RowWise:
         self._lists.clear()
         self._workers.clear()
         self._memory.clear()
+        self._places.clear()
         self._deltas = None
         is_last = all(first == last for first, last in self.last_rows.values())
         for relation in self._inside:

@@ -39,6 +39,7 @@ from tidelog.types import Type
 
 MOST_LITERALS = 12
 MOST_VALUES = 1 << 31  # that a head may have for one prefix
+FEW_VALUES = 1 << 17  # of one prefix: their counters are near
 # A row is looked for in a list by marks, of so many possible words, if lists have at most so many rows on average.
 MOST_MARKS, LONGEST_MARKED = 1 << 22, 256
 LONGEST_MARKED_AGAIN = 16  # rows of a list that is marked in each wave
@@ -77,6 +78,19 @@ def is_made(rule: Rule, column: int) -> bool:
     return any(isinstance(each, Assign) and each.variable == term for each in rule.body)
 
 
+def goes_straight(rules: Sequence[Rule], name: str) -> bool:
+    """True if recursive rules lead from the new rows of a relation to rows with the same word in one column, so that a
+    wave that goes head by head visits nothing but the prefixes of its new rows."""
+    own = [rule for rule in rules if rule.head.relation == name]
+
+    def keeps(rule: Rule, column: int) -> bool:
+        term = rule.head.terms[column]
+        found = [atom for atom in rule.positives if atom.relation == name]
+        return isinstance(term, Variable) and len(found) == 1 and term in found[0].terms
+
+    return any(all(keeps(rule, column) for rule in own) for column in range(len(own[0].head.terms))) if own else True
+
+
 class Planner:
     """Plans the rules of a stratum. `rows` are the present numbers of rows of all relations. `listed` are those whose
     rows may be looked for by marks where they must not be there: all of their columns have ids."""
@@ -105,7 +119,7 @@ class Planner:
     def plan(self, deltas: Callable[[Rule, int], tuple[DeltaMaker, ...]] | None = None) -> RowWisePlan | None:
         """Returns the plan, or None if a relation does not fit. `deltas` makes what runs in place of a recursive rule,
         given the column of the prefix."""
-        makers = [self._best_prefix(name, may_have_none=deltas is None) for name in self.inside]
+        makers = [self._best_prefix(name, has_deltas=deltas is not None) for name in self.inside]
         if any(made is None for made in makers):
             return None
         found = [made for made in makers if made is not None and made.nests]
@@ -189,26 +203,28 @@ class Planner:
     def is_recursive(self, rule: Rule) -> bool:
         return any(atom.relation in self.inside for atom in rule.positives)
 
-    def _best_prefix(self, name: str, *, may_have_none: bool) -> _HeadNests | None:
+    def _best_prefix(self, name: str, *, has_deltas: bool) -> _HeadNests | None:
         """Returns the nests of a head's rules, by the column as prefix with which most of them end in lists; of
-        several, by the one from which most of the others begin with new rows; of several, by the one with most ids.
+        several, by the one from which most of the others begin with new rows; of several, by one from which all rules
+        do, if waves begin with their new rows and each prefix has few values; of several, by the one with most ids.
 
         A head of one column has no prefix, and that column as its value, if all recursive rules begin with new rows.
         """
         own = [rule for rule in self.rules if rule.head.relation == name]
         if not own:
             return _HeadNests(name, 0, ())
-        if may_have_none and len(own[0].head.terms) == 1:
+        if not has_deltas and len(own[0].head.terms) == 1:
             makers = tuple(NestMaker(self, rule, NO_PREFIX) for rule in own)
             if all(maker.run() for maker in makers) and all(
                 maker.begins_with_new for maker in makers if self.is_recursive(maker.rule)
             ):
                 return _HeadNests(name, NO_PREFIX, makers)
         best: _HeadNests | None = None
-        most = (-1, -1, -1)
+        most = (-1, -1, -1, -1)
         width = len(own[0].head.terms)
         for prefix in range(width):
-            if self.digits(name, [column for column in range(width) if column != prefix])[1] >= MOST_VALUES:
+            values = self.digits(name, [column for column in range(width) if column != prefix])[1]
+            if values >= MOST_VALUES:
                 continue
             if any(is_made(rule, prefix) for rule in own):
                 continue
@@ -218,6 +234,7 @@ class Planner:
                 score = (
                     sum(maker.ends != kernels.ENDS_ANYHOW for maker in recursive),
                     sum(maker.ends == kernels.ENDS_ANYHOW and maker.begins_with_new for maker in recursive),
+                    has_deltas and values <= FEW_VALUES and all(maker.begins_with_new for maker in recursive),
                     self.column(name, prefix)[1],
                 )
                 if score > most:

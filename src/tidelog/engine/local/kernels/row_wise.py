@@ -31,6 +31,7 @@ from tidelog.engine.local.kernels.memory import (
     kernel,
     load32,
     load64,
+    prefetch,
     prefetch_read,
     store32,
     store64,
@@ -116,9 +117,15 @@ ACTIVE = 27  # address of the prefixes of the wave, or 0: all
 # MARKS: address of the last generation, an empty place, then generation and place of each word, of 32 bits.
 MARKS, MARKED_LIST, MARKED_KEY = 28, 29, 30
 ABSENT = 31  # address of the marks of rows that must not be there
-WORKER_WORDS = 32
+# PLACES: address of the line + 1 of each row that is there, by prefix and value, 32 bits each, or 0; PLACE_VALUES: how
+# many values a prefix has there. SCANNED: rows of prefixes that were looked at to find those with instances.
+PLACES, PLACE_VALUES, SCANNED = 32, 33, 34
+SCAN_PART = 4  # of the rows of a prefix: if so many values were counted, all of its rows are looked at
+WORKER_WORDS = 40
 NARROW, WIDE, HASHED, JOBS = 0, 1, 2, 3  # MODE
 # With JOBS, instances are not counted but written down: OUT_VALUES has ROWS_ROOM words of 32 bits.
+
+FETCHED_AHEAD = 8
 
 # Results of `gather_prefixes`.
 GATHERED, OUT_FULL, TOO_LARGE, GATHER_YIELDED, COUNTERS_FULL = 0, 1, 2, 3, 4
@@ -341,7 +348,7 @@ def find_mark(L, number, record, key, value, worker):
     return load32(marks, 2 * value + 3) if load32(marks, 2 * value + 2) == generation else -1
 
 
-@inlined
+@kernel
 def are_absent(L, code, literal, registers, worker):
     """True if none of the rows that must not be there is there."""
     at = load64(code, literal + LITERAL_ABSENT_AT)
@@ -611,6 +618,53 @@ def gather_prefix(S, L, code, worker, registers, word_registers, stack, words, s
     return True
 
 
+@inlined
+def add_to_total(row, columns, wide, times, most_total, worker):
+    """Adds instances to the total of a row that is there; returns False if there are too many for it."""
+    total = total_of(row, columns, wide) + times
+    if total > most_total:
+        return False
+    worker[LARGEST] = max(worker[LARGEST], total)
+    set_total(row, columns, wide, total)
+    return True
+
+
+@kernel
+def add_to_placed(rows, stride, columns, wide, most_total, worker, mode, places):
+    """Adds the counted instances to the rows that are there, which `places` has by value; returns False if there are
+    too many for one of them: the next call continues."""
+    found, touched = worker[FOUND], worker[TOUCHED]
+    for i in range(found):
+        if i + FETCHED_AHEAD < found:
+            ahead = load32(places, load32(touched, i + FETCHED_AHEAD))
+            if ahead != 0:
+                prefetch(rows + (ahead - 1) * stride + columns * 8, 0)
+        value = load32(touched, i)
+        line = load32(places, value) - 1
+        if line < 0:
+            continue
+        times = take_times(value, worker, mode)
+        if times != 0 and not add_to_total(rows + line * stride, columns, wide, times, most_total, worker):
+            add_times(value, times, worker, mode, found)
+            return False
+    return True
+
+
+@kernel
+def add_to_listed(rows, stride, columns, wide, most_total, worker, mode, pool, lines, start, end):
+    """Does what `add_to_placed` does, for all rows of the prefix, whose values and lines are in lists."""
+    for at in range(start, end):
+        value = load32(pool, at)
+        times = take_times(value, worker, mode)
+        if times == 0:
+            continue
+        row = rows + load32(lines, at) * stride
+        if not add_to_total(row, columns, wide, times, most_total, worker):
+            add_times(value, times, worker, mode, worker[FOUND])
+            return False
+    return True
+
+
 @kernel
 def flush_prefix(S, L, relation, natural, worker, prefix):
     """Adds the counted instances to the rows that are there, and writes out the others as new rows.
@@ -630,20 +684,17 @@ def flush_prefix(S, L, relation, natural, worker, prefix):
     start = load32(record, RECORD_START)
     pool, lines = L[natural, k.POOL], L[natural, LIST_LINES]
     length = load32(record, RECORD_LENGTH)
-    worker[VISITED] += length >> 3
-    for at in range(start, start + length):
-        value = load32(pool, at)
-        times = take_times(value, worker, mode)
-        if times == 0:
-            continue
-        row = rows + load32(lines, at) * stride
-        total = total_of(row, columns, wide_rows) + times
-        if total > most_total:
-            # The next call continues with it.
-            add_times(value, times, worker, mode, found)
+    if worker[PLACES] != 0 and found * SCAN_PART < length:
+        places = worker[PLACES] + prefix * worker[PLACE_VALUES] * 4
+        if not add_to_placed(rows, stride, columns, wide_rows, most_total, worker, mode, places):
             return TOO_LARGE
-        worker[LARGEST] = max(worker[LARGEST], total)
-        set_total(row, columns, wide_rows, total)
+    else:
+        worker[VISITED] += length >> 3
+        worker[SCANNED] += max(length - SCAN_PART * found, 0)
+        if not add_to_listed(
+            rows, stride, columns, wide_rows, most_total, worker, mode, pool, lines, start, start + length
+        ):
+            return TOO_LARGE
     out = first = worker[ROWS_OUT]
     for i in range(found):
         value = load32(worker[TOUCHED], i)
@@ -723,6 +774,7 @@ def write_rows(worker, S, relation, first, wave, rank, shape, words):
     columns, stride, wide = S[relation, k.COLUMNS], S[relation, k.WIDTH] * 8, S[relation, k.WIDE]
     row = S[relation, k.ROWS] + first * stride
     meta = with_rank(((wave + 1) << k.STAMP_SHIFT) | k.TOUCHED_BIT, rank, wide)
+    places, values = worker[PLACES], worker[PLACE_VALUES]
     at = 0
     for group in range(worker[GROUPS_OUT]):
         address = worker[OUT_GROUPS] + group * GROUP_WORDS * 8
@@ -734,6 +786,21 @@ def write_rows(worker, S, relation, first, wave, rank, shape, words):
                 store64(row, column, load64(words[column], digit_of(shape.ctypes.data, column, prefix, value)))
             store64(row, columns + k.META, meta)
             set_numbers(row, columns, wide, times, times)
+            if places != 0:
+                store32(places, prefix * values + value, first + at + 1)
             row += stride
             at += 1
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64, int64, int64)")
+def note_places(L, natural, prefixes, places, values):
+    """Writes down where each row is that is in the lists by prefix (`PLACES`)."""
+    L = borrowed(L)
+    pool, lines = L[natural, k.POOL], L[natural, LIST_LINES]
+    for prefix in range(prefixes):
+        record = L[natural, LIST_RECORDS] + prefix * RECORD_BYTES
+        start = load32(record, RECORD_START)
+        for at in range(start, start + load32(record, RECORD_LENGTH)):
+            store32(places, prefix * values + load32(pool, at), load32(lines, at) + 1)
     return 0
