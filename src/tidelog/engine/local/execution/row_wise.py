@@ -34,6 +34,7 @@ from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels import row_jobs, row_lists
 from tidelog.engine.local.kernels import row_wise as kernels
 from tidelog.engine.local.storage.catalog import Catalog
+from tidelog.engine.local.storage.growable_array import Growing
 from tidelog.plan.negation import COVERED
 from tidelog.rules.ir import Rule
 from tidelog.types import Type
@@ -46,7 +47,7 @@ MOST_IDS = 1 << 26
 # for a change to usual waves, of each row, and beside that. Usual waves follow when as much is lost; and then only a
 # wave with so many times as many rows goes head by head again. A wave that begins with its new rows costs what these
 # lead to; only small ones are slow, so they may take longer: where others use the caches, all waves are slow.
-USUAL, USUAL_ROW, CHANGE, MOST_LOSS = 70e-9, 150e-9, 60e-9, 0.01
+USUAL, USUAL_ROW, CHANGE, MOST_LOSS = 70e-9, 150e-9, 60e-9, 0.03
 SHARED = 0.3  # threads to the power of that: how much more an instance costs when they share a wave
 WITH_DELTAS = 4.0
 AGAIN = 4
@@ -59,9 +60,12 @@ SWEPT, LISTED, MOST_WASTE = 15e-9, 60e-9, 0.003
 # so many times these, and the last ones so many each. With fewer, a recursion ends before it pays. If a wave has this
 # part of all rows, it begins with new rows.
 PART, MOST_GROWTH = 32, 32.0
-MET, MET_BEFORE, BUSY = 0.25, 1.0, 20_000
+MET, MET_BEFORE, BUSY, BUSY_STRAIGHT = 0.25, 1.0, 20_000, 3_000
 SPARSE = 16
 YIELD_AFTER = 200_000_000
+# Where rows are is noted for each prefix and value, at most so many or twice as many as there are rows, once so many
+# times as many rows were looked at in vain as there are rows, or a part of the places.
+MOST_PLACES, PLACES_A_SCAN = 1 << 24, 8
 SHARES = 64
 
 
@@ -95,9 +99,11 @@ class RowWise:
         self.last_rows: dict[int, tuple[int, int]] = {}  # relation → lines of the rows of the present wave
         self._starts: dict[int, list[int]] = {}  # relation → the first line of each thread's new rows
         self._loss = self._waste = 0.0
-        self._has_begun_again = False  # since the last wave
+        self._once = 0.0  # seconds of the present wave for what later waves need not do again
+        self._has_begun = True  # since the last wave: memory and code are new
         self._counted: list[tuple[Rule, int]] = []
         self._deltas: Deltas | None = None
+        self._places: dict[int, Growing[np.int32]] = {}  # by the place of a head
         self._may_begin_with_new = True
         self._made: dict[int, Words] | None = None  # the words that the rules may make, by domain
         self.plan: RowWisePlan | None = None
@@ -117,8 +123,11 @@ class RowWise:
         if not fit_together(self._rules):
             return False
         domains = domains_of(self._rules, self._names, widths, self._word)
+        counts = {name: len(store) for name, store in stores.items()}
+        listed = _listed_negatives(self._rules, counts)
         read = columns_read(self._rules, self._names, widths)
-        rows = {name: self._rows_of(name) for name in dict.fromkeys([*self._names, *_read_by(self._rules)])}
+        read |= {(name, column) for name in listed for column in range(widths[name])}
+        rows = {name: self._rows_of(name) for name in dict.fromkeys([*self._names, *_read_by(self._rules), *listed])}
         columns = {(name, column): self._words_of(name, column, rows[name][0]) for name, column in sorted(read)}
         if self._made is None:
             given = self._rules, self._names, domains, columns, self._catalog.S, self._word
@@ -129,8 +138,7 @@ class RowWise:
         del columns
         if max(domains.sizes, default=0) > MOST_IDS:
             return False
-        counts = {name: len(store) for name, store in stores.items()}
-        planner = Planner(self._rules, self._names, domains, counts, self._numbers, self._word)
+        planner = Planner(self._rules, self._names, domains, counts, self._numbers, self._word, listed.keys())
         sizes = {(name, column): planner.column(name, column)[1] for name, column in read}
         plan = planner.plan(DeltaPlanner(planner, RowCounts(ids, sizes)) if with_deltas else None)
         if plan is None or (from_start and not _is_worth_it(plan, counts, _read_by(self._rules))):
@@ -167,10 +175,11 @@ class RowWise:
     def _begin_again(self, *, with_deltas: bool) -> None:
         """Makes other lists, between two waves."""
         self._counted = self.counts
-        self._has_begun_again = True
+        self._has_begun = True
         self._waste = self._loss = 0.0
         self._lists.clear()
         self._memory.clear()
+        self._places.clear()
         self._deltas = None
         fits = self.begin(with_deltas=with_deltas)
         assert fits
@@ -245,6 +254,8 @@ class RowWise:
         rows = sum(self._write(place, head, wave) for place, head in enumerate(heads))
         if is_recursive:
             self._add_to_lists(heads)
+            for place, head in enumerate(heads):
+                self._note_places(place, head)
         workers = [worker.words for of_head in self._workers for worker in of_head]
         instances = sum(int(words[kernels.INSTANCES]) for words in workers)
         if self._deltas is not None:
@@ -321,18 +332,22 @@ class RowWise:
         usual = USUAL * self.threads**SHARED * instances + USUAL_ROW * new_rows
         if self._deltas is not None:
             usual *= WITH_DELTAS
-        self._loss = max(0.0, self._loss + seconds - usual)
-        if self._has_begun_again:
-            self._has_begun_again = False
+        self._loss = max(0.0, self._loss + seconds - self._once - usual)
+        self._once = 0.0
+        if self._has_begun:
+            self._has_begun = False
             self._loss = 0.0
         rows = sum(len(self._catalog.stores[relation]) for relation in self._inside)
+        assert self.plan is not None
+        if not any(head.nests for head in self.plan.heads):
+            return True  # no wave is left
         if self._loss < MOST_LOSS + CHANGE * rows:
             return True
         if self._deltas is not None or not self._may_begin_with_new:
             return False
         if new_rows:
             self._begin_again(with_deltas=True)
-            self._has_begun_again = False
+            self._has_begun = False
         return True
 
     def _gather(self, place: int, head: Head, later: int, look: Callable[[], None]) -> None:
@@ -418,6 +433,26 @@ class RowWise:
         self._starts[head.relation] = starts
         return int(rows)
 
+    def _note_places(self, place: int, head: Head) -> None:
+        """Notes where the rows of a head are, by prefix and value, once waves have looked at many more rows than had
+        instances: so waves of a deep recursion cost what they meet, not what is there."""
+        cells, rows = head.prefixes * head.values, len(self._catalog.stores[head.relation])
+        scanned = sum(int(worker.words[kernels.SCANNED]) for worker in self._workers[place])
+        if (
+            place in self._places
+            or scanned < cells // PLACES_A_SCAN + rows
+            or cells > max(MOST_PLACES, 2 * rows)
+            or self._workers[place][0].words[kernels.IS_HASHED]
+        ):
+            return
+        assert self.plan is not None
+        began = self._pool.processor_seconds
+        places = self._places[place] = Growing(np.int32, cells)
+        for worker in self._workers[place]:
+            worker.words[kernels.PLACES], worker.words[kernels.PLACE_VALUES] = places.address, head.values
+        kernels.note_places(self._L, self.plan.natural(head), head.prefixes, places.address, head.values)
+        self._once += self._pool.processor_seconds - began
+
     def _add_to_lists(self, heads: Sequence[Head]) -> None:
         """Adds the new rows to the lists; threads take whole orders."""
         tasks = [
@@ -462,6 +497,7 @@ class RowWise:
         assert self.plan is not None
         self._workers.clear()
         self._memory.clear()
+        self._places.clear()
         self._deltas = None
         naturals = {self.plan.natural(head) for head in self.plan.heads}
         self._lists = {number: lists for number, lists in self._lists.items() if number in naturals}
@@ -482,6 +518,7 @@ class RowWise:
         self._lists.clear()
         self._workers.clear()
         self._memory.clear()
+        self._places.clear()
         self._deltas = None
         is_last = all(first == last for first, last in self.last_rows.values())
         for relation in self._inside:
@@ -497,6 +534,13 @@ def _are_first(lines: Words) -> bool:
 def _read_by(rules: Sequence[Rule]) -> list[str]:
     """Returns the relations of positive literals."""
     return [atom.relation for rule in rules for atom in rule.positives]
+
+
+def _listed_negatives(rules: Sequence[Rule], counts: Mapping[str, int]) -> dict[str, None]:
+    """Returns the relations of negated literals that do not have more rows than those of positive ones: it costs less
+    to number their rows, too, and to put them into lists, than to look for a row for each instance."""
+    most = sum(counts[name] for name in dict.fromkeys(_read_by(rules)))
+    return dict.fromkeys(atom.relation for rule in rules for atom in rule.negatives if counts[atom.relation] <= most)
 
 
 def _is_worth_it(plan: RowWisePlan, counts: Mapping[str, int], read: Sequence[str]) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 import numpy as np
 
 from tidelog.engine.local.encoding.words import Words
-from tidelog.engine.local.execution.row_wise_plan import Head, ListLiteral, Nest, Order, RowWisePlan, Tail
+from tidelog.engine.local.execution.row_wise_plan import Absence, Head, ListLiteral, Nest, Order, RowWisePlan, Tail
 from tidelog.engine.local.kernels import row_wise, row_words
 
 BITS = 31  # of an entry of a list
@@ -121,7 +122,10 @@ def _literal_fields(words: list[int], plan: RowWisePlan, nest: Nest, place: int)
         row_wise.LITERAL_PART_AT: _put(words, [part_of(radix, size) for radix, size in literal.parts])
         if literal.parts
         else 0,
-        row_wise.LITERAL_PASSES: int(bool(checks or tail.instructions or made)),
+        row_wise.LITERAL_PASSES: int(bool(checks or tail.instructions or made))
+        + row_wise.ASKS_FOR_ABSENCE * bool(literal.absences),
+        row_wise.LITERAL_ABSENT_N: len(literal.absences),
+        row_wise.LITERAL_ABSENT_AT: _put(words, [_absence(plan, each) for each in literal.absences]),
     }
 
 
@@ -129,6 +133,25 @@ def _reads(literal: ListLiteral, *, is_last: bool) -> int:
     if literal.reads is not None:
         return literal.reads
     return row_wise.READS_LAST if is_last else row_wise.READS_ALL
+
+
+def _absence(plan: RowWisePlan, absence: Absence) -> list[int]:
+    """Returns the words for rows that must not be there (`row_wise.ABSENT_LIST`)."""
+    area = absence_areas(plan.absences)[plan.absences.index(absence)]
+    sizes = [len(absence.key), len(absence.mark), absence.space]
+    return [
+        plan.orders.index(absence.order),
+        area,
+        *sizes,
+        *(word for pair in (*absence.key, *absence.mark) for word in pair),
+    ]
+
+
+def absence_areas(absences: Sequence[Absence]) -> list[int]:
+    """Returns where the marks of each of these begin, and behind them where all end; in places of 32 bits."""
+    # Each begins at a word of 64 bits.
+    sizes = ((row_wise.ABSENT_MARKS_AT + each.space + 1) // 2 * 2 for each in absences)
+    return [0, *accumulate(sizes)]
 
 
 def _lead(words: list[int], nest: Nest, literal: ListLiteral) -> int:

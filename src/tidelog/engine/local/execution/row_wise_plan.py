@@ -40,6 +40,17 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Absence:
+    """A row of a lower stratum that must not be there: a word that must not be in the list of a key. The words of the
+    list are marked, of which there may be `space`, so one look tells."""
+
+    order: Order
+    key: Digits
+    mark: Digits
+    space: int
+
+
+@dataclass(frozen=True, slots=True)
 class Tail:
     """Conditions on words, and words that are made: registers of words, each with the register and the domain of its
     id; and instructions. `made` are such registers, too, of words whose ids are found once the instructions ran."""
@@ -64,10 +75,11 @@ class ListLiteral:
     mark_space: int = 0  # how many such words there may be
     bounds: int = 0  # of columns, from above or below, by comparisons
     parts: Digits = ()  # an entry is one number, in which each word is a digit: its radix, and its size
+    absences: list[Absence] = field(default_factory=list)
 
     def is_plain(self) -> bool:
         """True if nothing about an entry has to be checked."""
-        return not self.equals and not self.checks and self.tail is None
+        return not self.equals and not self.checks and not self.absences and self.tail is None
 
 
 @dataclass(slots=True)
@@ -177,6 +189,12 @@ class RowWisePlan:
     word_constants: Mapping[int, int]
     word_registers: int
     domains: int
+
+    @property
+    def absences(self) -> tuple[Absence, ...]:
+        """Those of all rules; each has marks of its own."""
+        found = (each for nest in self.nests for literal in nest.literals for each in literal.absences)
+        return tuple(dict.fromkeys(found))
 
     @property
     def nests(self) -> list[Nest]:

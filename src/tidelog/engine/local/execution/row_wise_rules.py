@@ -19,6 +19,7 @@ from tidelog.check import typed
 from tidelog.engine.local.execution.row_domains import Domains
 from tidelog.engine.local.execution.row_wise_plan import (
     NO_PREFIX,
+    Absence,
     Check,
     DeltaNest,
     Digits,
@@ -38,8 +39,10 @@ from tidelog.types import Type
 
 MOST_LITERALS = 12
 MOST_VALUES = 1 << 31  # that a head may have for one prefix
+FEW_VALUES = 1 << 17  # of one prefix: their counters are near
 # A row is looked for in a list by marks, of so many possible words, if lists have at most so many rows on average.
 MOST_MARKS, LONGEST_MARKED = 1 << 22, 256
+LONGEST_MARKED_AGAIN = 16  # rows of a list that is marked in each wave
 _Word = Callable[[Any, Type], int]
 
 
@@ -75,8 +78,22 @@ def is_made(rule: Rule, column: int) -> bool:
     return any(isinstance(each, Assign) and each.variable == term for each in rule.body)
 
 
+def goes_straight(rules: Sequence[Rule], name: str) -> bool:
+    """True if recursive rules lead from the new rows of a relation to rows with the same word in one column, so that a
+    wave that goes head by head visits nothing but the prefixes of its new rows."""
+    own = [rule for rule in rules if rule.head.relation == name]
+
+    def keeps(rule: Rule, column: int) -> bool:
+        term = rule.head.terms[column]
+        found = [atom for atom in rule.positives if atom.relation == name]
+        return isinstance(term, Variable) and len(found) == 1 and term in found[0].terms
+
+    return any(all(keeps(rule, column) for rule in own) for column in range(len(own[0].head.terms))) if own else True
+
+
 class Planner:
-    """Plans the rules of a stratum. `rows` are the present numbers of rows of all relations."""
+    """Plans the rules of a stratum. `rows` are the present numbers of rows of all relations. `listed` are those whose
+    rows may be looked for by marks where they must not be there: all of their columns have ids."""
 
     def __init__(
         self,
@@ -86,8 +103,10 @@ class Planner:
         rows: Mapping[str, int],
         numbers: Mapping[str, int],
         word: _Word,
+        listed: Set[str] = frozenset(),
     ) -> None:
         self.rules = rules
+        self.listed = listed
         self.inside = inside
         self.domains = domains
         self.sizes = domains.sizes
@@ -100,7 +119,7 @@ class Planner:
     def plan(self, deltas: Callable[[Rule, int], tuple[DeltaMaker, ...]] | None = None) -> RowWisePlan | None:
         """Returns the plan, or None if a relation does not fit. `deltas` makes what runs in place of a recursive rule,
         given the column of the prefix."""
-        makers = [self._best_prefix(name, may_have_none=deltas is None) for name in self.inside]
+        makers = [self._best_prefix(name, has_deltas=deltas is not None) for name in self.inside]
         if any(made is None for made in makers):
             return None
         found = [made for made in makers if made is not None and made.nests]
@@ -130,7 +149,8 @@ class Planner:
         plan = RowWisePlan(tuple(heads), (), ids, registers, word_constants, words, len(self.domains.constants))
         self._share_values(plan)
         literals = [literal for nest in plan.nests for literal in nest.literals]
-        plan.orders = tuple(dict.fromkeys([head.natural for head in heads] + [each.order for each in literals]))
+        orders = [*(head.natural for head in heads), *(each.order for each in literals)]
+        plan.orders = tuple(dict.fromkeys([*orders, *(each.order for each in plan.absences)]))
         return plan
 
     def _share_values(self, plan: RowWisePlan) -> None:
@@ -183,26 +203,28 @@ class Planner:
     def is_recursive(self, rule: Rule) -> bool:
         return any(atom.relation in self.inside for atom in rule.positives)
 
-    def _best_prefix(self, name: str, *, may_have_none: bool) -> _HeadNests | None:
+    def _best_prefix(self, name: str, *, has_deltas: bool) -> _HeadNests | None:
         """Returns the nests of a head's rules, by the column as prefix with which most of them end in lists; of
-        several, by the one from which most of the others begin with new rows; of several, by the one with most ids.
+        several, by the one from which most of the others begin with new rows; of several, by one from which all rules
+        do, if waves begin with their new rows and each prefix has few values; of several, by the one with most ids.
 
         A head of one column has no prefix, and that column as its value, if all recursive rules begin with new rows.
         """
         own = [rule for rule in self.rules if rule.head.relation == name]
         if not own:
             return _HeadNests(name, 0, ())
-        if may_have_none and len(own[0].head.terms) == 1:
+        if not has_deltas and len(own[0].head.terms) == 1:
             makers = tuple(NestMaker(self, rule, NO_PREFIX) for rule in own)
             if all(maker.run() for maker in makers) and all(
                 maker.begins_with_new for maker in makers if self.is_recursive(maker.rule)
             ):
                 return _HeadNests(name, NO_PREFIX, makers)
         best: _HeadNests | None = None
-        most = (-1, -1, -1)
+        most = (-1, -1, -1, -1)
         width = len(own[0].head.terms)
         for prefix in range(width):
-            if self.digits(name, [column for column in range(width) if column != prefix])[1] >= MOST_VALUES:
+            values = self.digits(name, [column for column in range(width) if column != prefix])[1]
+            if values >= MOST_VALUES:
                 continue
             if any(is_made(rule, prefix) for rule in own):
                 continue
@@ -212,6 +234,7 @@ class Planner:
                 score = (
                     sum(maker.ends != kernels.ENDS_ANYHOW for maker in recursive),
                     sum(maker.ends == kernels.ENDS_ANYHOW and maker.begins_with_new for maker in recursive),
+                    has_deltas and values <= FEW_VALUES and all(maker.begins_with_new for maker in recursive),
                     self.column(name, prefix)[1],
                 )
                 if score > most:
@@ -270,7 +293,8 @@ class NestMaker:
         self._left = list(range(len(rule.positives)))
         self._negatives = list(rule.negatives)
         self._tests = [each.expression for each in rule.body if isinstance(each, Condition)]
-        self._assigns = [each for each in rule.body if isinstance(each, Assign)]
+        self._assigned = [each for each in rule.body if isinstance(each, Assign)]
+        self._assigns = list(self._assigned)
         self._compared: set[str] = set()  # variables that a literal had bound before they were assigned
         self._job: list[str] | None = None
         # Literals whose row is looked for in the list of one column, once all columns are known.
@@ -319,7 +343,9 @@ class NestMaker:
         # In their order: one may need the word of another one.
         self._assigns = [each for each in self._assigns if not self._assign(each)]
         self._tests = [each for each in self._tests if not self._test(each)]
-        self._negatives = [atom for atom in self._negatives if not self._check(atom, is_wanted=False)]
+        self._negatives = [
+            atom for atom in self._negatives if not (self._mark_absent(atom) or self._check(atom, is_wanted=False))
+        ]
         self._check_rows()
 
     def _check_rows(self) -> None:
@@ -393,6 +419,7 @@ class NestMaker:
                 at(each.mark),
                 each.mark_space,
                 self._bounded(place),
+                absences=[Absence(a.order, at(a.key), at(a.mark), a.space) for a in each.absences],
             )
             for place, each in enumerate(self._literals)
         ]
@@ -552,6 +579,37 @@ class NestMaker:
         self._literals.append(
             ListLiteral(order, ((register, 1),), (), (), reads=kernels.READS_ALL, mark=mark, mark_space=values)
         )
+
+    def _mark_absent(self, atom: Atom) -> bool:
+        """Adds marks of the rows of an atom that must not be there and whose columns are all known; returns False if
+        they are not, or if marks would cost more than a search for each row.
+
+        The key is made of what does not change for a prefix. A recursive rule comes to a prefix in each wave, so its
+        lists must be short, unless there is but one.
+        """
+        planner, terms, name = self._planner, atom.terms, atom.relation
+        if name not in planner.listed or len(self._known(atom)) < len(terms):
+            return False
+        made = {each.variable.name for each in self._assigned}
+        if any(isinstance(term, Variable) and term.name in made for term in terms):
+            return False  # a made word may have no id
+        fixed = [column for column, term in enumerate(terms) if isinstance(term, Constant)
+                 or (isinstance(term, Variable) and self._bound[term.name] == kernels.PREFIX_REGISTER)]  # fmt: skip
+        if len(fixed) == len(terms):
+            fixed = []
+        key, keys = planner.digits(name, fixed)
+        mark, space = planner.digits(name, [column for column in range(len(terms)) if column not in fixed])
+        if space > MOST_MARKS or keys >= MOST_VALUES:
+            return False
+        if fixed and planner.is_recursive(self.rule) and planner.rows[name] > LONGEST_MARKED_AGAIN * keys:
+            return False
+        order = Order(planner.numbers[name], key, (mark,), keys, False)
+        in_key, in_mark = (
+            tuple((self._register(atom, column, terms[column]), factor) for column, factor in digits)
+            for digits in (key, mark)
+        )
+        self._literals[-1].absences.append(Absence(order, in_key, in_mark, space))
+        return True
 
     def _check(self, atom: Atom, *, is_wanted: bool) -> bool:
         """Adds a check for an atom whose columns are all known; returns False if they are not."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution.row_jobs import share_of
+from tidelog.engine.local.execution.row_wise_code import absence_areas
 from tidelog.engine.local.execution.row_wise_plan import NO_PREFIX, Head, RowWisePlan
 from tidelog.engine.local.execution.threads import apart
 from tidelog.engine.local.kernels import row_lists
@@ -85,6 +86,7 @@ class ThreadMemory:
         self._hash_counts = Growing(np.int64, HASH_SLOTS)
         marked = max((literal.mark_space for nest in plan.nests for literal in nest.literals), default=0)
         self._marks = Growing(np.int32, 2 * marked + 2)
+        self._absent = Growing(np.int32, absence_areas(plan.absences)[-1])
         self.registers = apart(plan.registers + 1)
         self.registers[plan.registers - len(plan.constants) : plan.registers] = plan.constants
         self.word_registers = apart(plan.word_registers + 1)
@@ -101,6 +103,7 @@ class ThreadMemory:
         worker[kernels.HASH_KEYS], worker[kernels.HASH_COUNTS] = self._hash_keys.address, self._hash_counts.address
         worker[kernels.HASH_MASK] = len(self._hash_keys) - 1
         worker[kernels.MARKS], worker[kernels.MARKED_LIST] = self._marks.address, -1
+        worker[kernels.ABSENT] = self._absent.address
         if self._marks.array[0] > _MOST_GENERATIONS:
             self._marks.array[:] = 0
 

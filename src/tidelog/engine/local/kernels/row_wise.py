@@ -31,6 +31,7 @@ from tidelog.engine.local.kernels.memory import (
     kernel,
     load32,
     load64,
+    prefetch,
     prefetch_read,
     store32,
     store64,
@@ -73,8 +74,9 @@ LITERAL_LEADS, LITERAL_MARK_N, LITERAL_MARK_AT = 15, 16, 17
 LITERAL_MAKE_N, LITERAL_MAKE_AT, LITERAL_SIEVE = 18, 19, 20
 # LITERAL_PART_N: an entry is one number with so many words as its digits (`digit`).
 LITERAL_PART_N, LITERAL_PART_AT = 21, 22
-# LITERAL_PASSES: 1 if `passes` is asked about each entry.
-LITERAL_PASSES, LITERAL_WIDTH = 23, 24
+# LITERAL_PASSES: 1 if `passes` is asked about each entry, and ASKS_FOR_ABSENCE if `are_absent` is.
+LITERAL_PASSES, LITERAL_ABSENT_N, LITERAL_ABSENT_AT, LITERAL_WIDTH = 23, 24, 25, 26
+ASKS_FOR_ABSENCE = 2
 # Of each word: how to divide by its radix, by that of the digit above it, and its size.
 PART_LOW, PART_LOW_SHIFT, PART_HIGH, PART_HIGH_SHIFT, PART_SIZE, PART_WIDTH = 0, 1, 2, 3, 4, 5
 # LITERAL_READS: all rows; new ones unless a row before is new; new ones; old ones.
@@ -85,6 +87,12 @@ LEAD_KEYS, LEAD_VALUES, LEAD_PAIRS = 0, 1, 2
 # The next literal looks for the only word of an entry by marks: the word's factor in what is marked, and the rest of
 # that, as pairs. So entries whose word is not marked are passed over at once.
 SIEVE_FACTOR, SIEVE_N, SIEVE_PAIRS = 0, 1, 2
+# Rows that must not be there: their list, and where the marks of its words are; then the pairs of its key and those of
+# the word that is looked for. The marks are the present generation, an empty place, the key whose words have it, and
+# the generation of each of so many words that there may be.
+ABSENT_LIST, ABSENT_AREA, ABSENT_KEY_N, ABSENT_MARK_N, ABSENT_SPACE, ABSENT_PAIRS = 0, 1, 2, 3, 4, 5
+ABSENT_MARKED_KEY, ABSENT_MARKS_AT = 1, 4  # a word of 64 bits, places of 32 bits
+LAST_GENERATION = (1 << 31) - 1
 CHECK_RELATION, CHECK_WANTED, CHECK_COLUMNS, CHECK_REGISTERS = 0, 1, 2, 3  # then pairs: register, domain
 LOAD_TARGET, LOAD_REGISTER, LOAD_DOMAIN, LOAD_WIDTH = 0, 1, 2, 3
 # A word that the tail makes: its register, the register for its id, and where the finder of its domain is
@@ -108,9 +116,16 @@ IS_HASHED = 26
 ACTIVE = 27  # address of the prefixes of the wave, or 0: all
 # MARKS: address of the last generation, an empty place, then generation and place of each word, of 32 bits.
 MARKS, MARKED_LIST, MARKED_KEY = 28, 29, 30
-WORKER_WORDS = 32
+ABSENT = 31  # address of the marks of rows that must not be there
+# PLACES: address of the line + 1 of each row that is there, by prefix and value, 32 bits each, or 0; PLACE_VALUES: how
+# many values a prefix has there. SCANNED: rows of prefixes that were looked at to find those with instances.
+PLACES, PLACE_VALUES, SCANNED = 32, 33, 34
+SCAN_PART = 4  # of the rows of a prefix: if so many values were counted, all of its rows are looked at
+WORKER_WORDS = 40
 NARROW, WIDE, HASHED, JOBS = 0, 1, 2, 3  # MODE
 # With JOBS, instances are not counted but written down: OUT_VALUES has ROWS_ROOM words of 32 bits.
+
+FETCHED_AHEAD = 8
 
 # Results of `gather_prefixes`.
 GATHERED, OUT_FULL, TOO_LARGE, GATHER_YIELDED, COUNTERS_FULL = 0, 1, 2, 3, 4
@@ -334,6 +349,42 @@ def find_mark(L, number, record, key, value, worker):
 
 
 @kernel
+def are_absent(L, code, literal, registers, worker):
+    """True if none of the rows that must not be there is there."""
+    at = load64(code, literal + LITERAL_ABSENT_AT)
+    for _ in range(load64(code, literal + LITERAL_ABSENT_N)):
+        area = worker[ABSENT] + load64(code, at + ABSENT_AREA) * 4
+        keys, marks = load64(code, at + ABSENT_KEY_N), load64(code, at + ABSENT_MARK_N)
+        pairs = at + ABSENT_PAIRS
+        key = sum_of(code, pairs, keys, registers)
+        if load64(area, ABSENT_MARKED_KEY) != key or load32(area, 0) == 0:
+            mark_list(L, load64(code, at + ABSENT_LIST), key, area, load64(code, at + ABSENT_SPACE))
+        pairs += 2 * keys
+        word = sum_of(code, pairs, marks, registers)
+        if load32(area, ABSENT_MARKS_AT + word) == load32(area, 0):
+            return False
+        at = pairs + 2 * marks
+    return True
+
+
+@kernel
+def mark_list(L, number, key, area, space):
+    """Marks the words of the list of a key, which are below `space`, and no others."""
+    generation = load32(area, 0) + 1
+    if generation == LAST_GENERATION:
+        for word in range(space):
+            store32(area, ABSENT_MARKS_AT + word, 0)
+        generation = 1
+    store32(area, 0, generation)
+    store64(area, ABSENT_MARKED_KEY, key)
+    record = find_record(L, number, key)
+    if record != 0:
+        pool = L[number, k.POOL] + load32(record, RECORD_START) * 4
+        for at in range(load32(record, RECORD_LENGTH)):
+            store32(area, ABSENT_MARKS_AT + load32(pool, at), generation)
+
+
+@kernel
 def sift(L, code, literal, registers, pool, start, cursor, end, worker):
     """Returns the place of the next entry of a list whose word the next literal will find, or the end."""
     ending = literal + LITERAL_WIDTH
@@ -455,9 +506,11 @@ def gather_rule(S, L, code, rule, registers, word_registers, stack, words, scrat
                 if registers[load64(code, equals + 2 * i + 1)] != load32(pool, entry + load64(code, equals + 2 * i)):
                     is_equal = False
                     break
-        if not is_equal or (
-            load64(code, literal + LITERAL_PASSES) != 0
-            and not passes(S, code, literal, registers, word_registers, words, scratch)
+        asks = load64(code, literal + LITERAL_PASSES)
+        if (
+            not is_equal
+            or (asks >= ASKS_FOR_ABSENCE and not are_absent(L, code, literal, registers, worker))
+            or (asks & 1 != 0 and not passes(S, code, literal, registers, word_registers, words, scratch))
         ):
             visited += 1
             continue
@@ -565,6 +618,53 @@ def gather_prefix(S, L, code, worker, registers, word_registers, stack, words, s
     return True
 
 
+@inlined
+def add_to_total(row, columns, wide, times, most_total, worker):
+    """Adds instances to the total of a row that is there; returns False if there are too many for it."""
+    total = total_of(row, columns, wide) + times
+    if total > most_total:
+        return False
+    worker[LARGEST] = max(worker[LARGEST], total)
+    set_total(row, columns, wide, total)
+    return True
+
+
+@kernel
+def add_to_placed(rows, stride, columns, wide, most_total, worker, mode, places):
+    """Adds the counted instances to the rows that are there, which `places` has by value; returns False if there are
+    too many for one of them: the next call continues."""
+    found, touched = worker[FOUND], worker[TOUCHED]
+    for i in range(found):
+        if i + FETCHED_AHEAD < found:
+            ahead = load32(places, load32(touched, i + FETCHED_AHEAD))
+            if ahead != 0:
+                prefetch(rows + (ahead - 1) * stride + columns * 8, 0)
+        value = load32(touched, i)
+        line = load32(places, value) - 1
+        if line < 0:
+            continue
+        times = take_times(value, worker, mode)
+        if times != 0 and not add_to_total(rows + line * stride, columns, wide, times, most_total, worker):
+            add_times(value, times, worker, mode, found)
+            return False
+    return True
+
+
+@kernel
+def add_to_listed(rows, stride, columns, wide, most_total, worker, mode, pool, lines, start, end):
+    """Does what `add_to_placed` does, for all rows of the prefix, whose values and lines are in lists."""
+    for at in range(start, end):
+        value = load32(pool, at)
+        times = take_times(value, worker, mode)
+        if times == 0:
+            continue
+        row = rows + load32(lines, at) * stride
+        if not add_to_total(row, columns, wide, times, most_total, worker):
+            add_times(value, times, worker, mode, worker[FOUND])
+            return False
+    return True
+
+
 @kernel
 def flush_prefix(S, L, relation, natural, worker, prefix):
     """Adds the counted instances to the rows that are there, and writes out the others as new rows.
@@ -584,20 +684,17 @@ def flush_prefix(S, L, relation, natural, worker, prefix):
     start = load32(record, RECORD_START)
     pool, lines = L[natural, k.POOL], L[natural, LIST_LINES]
     length = load32(record, RECORD_LENGTH)
-    worker[VISITED] += length >> 3
-    for at in range(start, start + length):
-        value = load32(pool, at)
-        times = take_times(value, worker, mode)
-        if times == 0:
-            continue
-        row = rows + load32(lines, at) * stride
-        total = total_of(row, columns, wide_rows) + times
-        if total > most_total:
-            # The next call continues with it.
-            add_times(value, times, worker, mode, found)
+    if worker[PLACES] != 0 and found * SCAN_PART < length:
+        places = worker[PLACES] + prefix * worker[PLACE_VALUES] * 4
+        if not add_to_placed(rows, stride, columns, wide_rows, most_total, worker, mode, places):
             return TOO_LARGE
-        worker[LARGEST] = max(worker[LARGEST], total)
-        set_total(row, columns, wide_rows, total)
+    else:
+        worker[VISITED] += length >> 3
+        worker[SCANNED] += max(length - SCAN_PART * found, 0)
+        if not add_to_listed(
+            rows, stride, columns, wide_rows, most_total, worker, mode, pool, lines, start, start + length
+        ):
+            return TOO_LARGE
     out = first = worker[ROWS_OUT]
     for i in range(found):
         value = load32(worker[TOUCHED], i)
@@ -677,6 +774,7 @@ def write_rows(worker, S, relation, first, wave, rank, shape, words):
     columns, stride, wide = S[relation, k.COLUMNS], S[relation, k.WIDTH] * 8, S[relation, k.WIDE]
     row = S[relation, k.ROWS] + first * stride
     meta = with_rank(((wave + 1) << k.STAMP_SHIFT) | k.TOUCHED_BIT, rank, wide)
+    places, values = worker[PLACES], worker[PLACE_VALUES]
     at = 0
     for group in range(worker[GROUPS_OUT]):
         address = worker[OUT_GROUPS] + group * GROUP_WORDS * 8
@@ -688,6 +786,21 @@ def write_rows(worker, S, relation, first, wave, rank, shape, words):
                 store64(row, column, load64(words[column], digit_of(shape.ctypes.data, column, prefix, value)))
             store64(row, columns + k.META, meta)
             set_numbers(row, columns, wide, times, times)
+            if places != 0:
+                store32(places, prefix * values + value, first + at + 1)
             row += stride
             at += 1
+    return 0
+
+
+@entry_point("int64(int64[:,::1], int64, int64, int64, int64)")
+def note_places(L, natural, prefixes, places, values):
+    """Writes down where each row is that is in the lists by prefix (`PLACES`)."""
+    L = borrowed(L)
+    pool, lines = L[natural, k.POOL], L[natural, LIST_LINES]
+    for prefix in range(prefixes):
+        record = L[natural, LIST_RECORDS] + prefix * RECORD_BYTES
+        start = load32(record, RECORD_START)
+        for at in range(start, start + load32(record, RECORD_LENGTH)):
+            store32(places, prefix * values + load32(pool, at), load32(lines, at) + 1)
     return 0

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.kernels import entry_points
+from tidelog.engine.local.kernels import dense_arrangement, entry_points
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.growable_array import SMALLEST, Growing
 
 Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
 _AT_ONCE = 1 << 20
+# So many rows are arranged by counting if there are not so many times as many numbers that their keys may be.
+MANY_ROWS, SPARSE = 1 << 12, 4
+_SAMPLE = 1 << 10
+MOST_ROWS = (1 << 31) - k.POOL_LISTS - 1
 
 
 class Arrangement:
@@ -69,8 +74,15 @@ class Arrangement:
         `look` is called now and then meanwhile; it may raise, and then the arrangement cannot be used.
         """
         self.moves |= 1
-        self._note_room(lines[number], relation, int(stores[relation, k.LIVE]), entries)
         used = int(stores[relation, k.USED])
+        if (
+            self.key_count
+            and MANY_ROWS <= used <= MOST_ROWS
+            and self._build_dense(stores, lines, number, relation, look)
+        ):
+            self.moves += 1
+            return
+        self._note_room(lines[number], relation, int(stores[relation, k.LIVE]), entries)
         done, found = 0, np.empty(used, dtype=np.int32)
         while True:
             limit = used if look is None else min(done + _AT_ONCE, used)
@@ -82,6 +94,37 @@ class Arrangement:
             if look is not None:
                 look()
         self.moves += 1
+
+    def _build_dense(
+        self, stores: Words, lines: Words, number: int, relation: int, look: Callable[[], None] | None
+    ) -> bool:
+        """Builds the arrangement by counting the rows of each key; returns False, and changes nothing, if the numbers
+        that keys may be are too many."""
+        used, keys = int(stores[relation, k.USED]), self.keys[: self.key_count]
+        spans: Words = np.array([(1 << 63) - 1, -(1 << 63)] * self.key_count, dtype=np.int64)
+        numbers: Lines = np.empty(used, dtype=np.int32)
+        most = min(SPARSE * used, MOST_ROWS)
+        sampled = min(_SAMPLE, used)
+        dense_arrangement.measure_keys(stores, relation, keys, 0, sampled, spans, numbers)
+        if _numbers_within(spans) > most:
+            return False
+        for first, end in _steps(used, look):
+            dense_arrangement.measure_keys(stores, relation, keys, first, end, spans, numbers)
+        size = _numbers_within(spans)
+        if not 0 < size <= most:
+            return False
+        state: Words = np.zeros(size, dtype=np.int64)
+        for first, end in _steps(used, look):
+            dense_arrangement.count_rows(stores, relation, keys, first, end, spans, numbers, state)
+        entries = int(np.count_nonzero(state))
+        self._note_room(lines[number], relation, int(stores[relation, k.LIVE]), entries + (entries >> 3) + SMALLEST)
+        lines[number, k.POOL_USED] = k.POOL_LISTS
+        hashes: Words = np.empty(k.PIECE, dtype=np.int64)
+        for first, end in _steps(size, look):
+            dense_arrangement.make_buckets(lines, number, spans, first, end, state, hashes)
+        for first, end in _steps(used, look):
+            dense_arrangement.fill_buckets(lines, number, first, end, used, numbers, state)
+        return True
 
     def _note_room(self, line: Words, relation: int, rows: int, entries: int) -> None:
         """Makes room for so many rows and keys, and writes the line of the empty arrangement."""
@@ -130,3 +173,17 @@ class Arrangement:
         """Returns the lengths of the buckets of the first `count` entries."""
         lengths: Words = self.entries.array[:count, k.ENTRY_LENGTH // 2] & k.LOW_MASK
         return lengths
+
+
+def _steps(count: int, look: Callable[[], None] | None) -> Iterator[tuple[int, int]]:
+    """Yields the first line and the end of each step over so many lines; looks before each, if there are several."""
+    step = count if look is None else _AT_ONCE
+    for first in range(0, count, step):
+        if look is not None:
+            look()
+        yield first, min(first + step, count)
+
+
+def _numbers_within(spans: Words) -> int:
+    """Returns how many keys there may be, given the least and the greatest word of each column; 0 without rows."""
+    return prod(max(most - least + 1, 0) for least, most in zip(spans[::2].tolist(), spans[1::2].tolist()))

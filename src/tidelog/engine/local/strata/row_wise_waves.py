@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.execution import row_wise
-from tidelog.engine.local.execution.row_wise_rules import fits
+from tidelog.engine.local.execution.row_wise_rules import fits, goes_straight
 from tidelog.engine.local.execution.threads import ThreadPool
 from tidelog.engine.local.kernels import layout as k
 from tidelog.rules.ir import Assign, Rule
@@ -39,6 +39,8 @@ class RowWiseWaves:
         self._first = 0  # instances of wave 0
         # Waves, instances and rows of the present wave of this Bootstrap when it last asked whether to go head by head.
         self._met = 0, 0, 0
+        recursive = [rule for rule in rules if self._is_recursive(rule)]
+        self._go_straight = all(goes_straight(recursive, name) for name in stratum.relations)
 
     def may_start(self) -> bool:
         """True if wave 0 might go head by head: it has rows to join, and no facts of its own.
@@ -107,10 +109,11 @@ class RowWiseWaves:
             self._first = instances
         self._met = wave, instances, batch
         rows, before = below + self._stratum.row_count, instances - self._first
+        busy = row_wise.BUSY_STRAIGHT if self._go_straight else row_wise.BUSY
         return (
             batch >= max(row_wise.FIRST_ROWS, self._from_rows)
             and max(row_wise.PART * batch, instances, met) >= below
-            and (met >= row_wise.MET * rows or (met >= row_wise.BUSY and before >= row_wise.MET_BEFORE * rows))
+            and (met >= row_wise.MET * rows or (met >= busy and before >= row_wise.MET_BEFORE * rows))
         )
 
     def _fitting_rules(self) -> list[Rule]:
