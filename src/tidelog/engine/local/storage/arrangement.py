@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.kernels import entry_points
+from tidelog.engine.local.kernels import dense_keys, entry_points
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.storage.growable_array import SMALLEST, Growing
 
 Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
 _AT_ONCE = 1 << 20
+_SAMPLE = 1 << 12
+DENSE_FROM = 1 << 12
+"""With fewer lines, an arrangement is built as new rows are arranged."""
+
+DENSE = 2
+"""Keys are dense if they have at most so many times as many numbers as there are lines."""
 
 
 class Arrangement:
@@ -69,9 +76,13 @@ class Arrangement:
         `look` is called now and then meanwhile; it may raise, and then the arrangement cannot be used.
         """
         self.moves |= 1
-        self._note_room(lines[number], relation, int(stores[relation, k.LIVE]), entries)
         used = int(stores[relation, k.USED])
-        done, found = 0, np.empty(used, dtype=np.int32)
+        found = np.empty(used, dtype=np.int32)
+        if used >= DENSE_FROM and self._build_dense(stores, lines, number, relation, found, look):
+            self.moves += 1
+            return
+        self._note_room(lines[number], relation, int(stores[relation, k.LIVE]), entries)
+        done = 0
         while True:
             limit = used if look is None else min(done + _AT_ONCE, used)
             done = entry_points.build_arrangement(stores, lines, number, done, limit, found)
@@ -82,6 +93,47 @@ class Arrangement:
             if look is not None:
                 look()
         self.moves += 1
+
+    def _build_dense(
+        self, stores: Words, lines: Words, number: int, relation: int, found: Lines, look: Callable[[], None] | None
+    ) -> bool:
+        """Builds the arrangement if the words of the key columns are dense (`kernels/dense_keys`); returns False, and
+        has done nothing, if they are not, or too sparse for an array. `found` is scratch."""
+        keys, used = self.keys[: self.key_count], len(found)
+
+        def in_pieces(run: Callable[[int, int], object], count: int) -> None:
+            step = max(count, 1) if look is None else _AT_ONCE
+            for first in range(0, count, step):
+                if look is not None:
+                    look()
+                run(first, min(first + step, count))
+
+        spans: Words = np.empty((len(keys), 2), dtype=np.int64)
+        spans[:, 0], spans[:, 1] = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+        few = min(used, _SAMPLE)  # mostly enough to see that words are sparse
+        dense_keys.span_keys(stores, relation, keys, 0, few, spans, found)
+        if not len(keys) or _numbers(spans) > DENSE * used:
+            return False
+        in_pieces(lambda first, end: dense_keys.span_keys(stores, relation, keys, first, end, spans, found), used)
+        size = _numbers(spans)
+        if size > DENSE * used:
+            return False
+        factors: Words = np.ones(len(keys), dtype=np.int64)
+        for place in range(len(keys) - 1, 0, -1):
+            factors[place - 1] = factors[place] * (int(spans[place, 1]) - int(spans[place, 0]) + 1)
+        places: Lines = np.zeros(size, dtype=np.int32)
+        starts: Lines = np.empty(size, dtype=np.int32)
+        of_rows = stores, relation, keys
+        in_pieces(
+            lambda first, end: dense_keys.count_numbers(*of_rows, first, end, spans, factors, found, places), used
+        )
+        count = int(np.count_nonzero(places))
+        self._note_room(lines[number], relation, int(stores[relation, k.LIVE]), max(count, SMALLEST))
+        dense_keys.add_buckets(lines, number, spans, factors, places, starts)
+        hashes: Words = np.empty(k.PIECE, dtype=np.int64)
+        in_pieces(lambda first, end: dense_keys.fill_table(lines, number, first, end, hashes), count)
+        in_pieces(lambda first, end: dense_keys.put_lines(lines, number, first, end, found, starts, places), used)
+        return True
 
     def _note_room(self, line: Words, relation: int, rows: int, entries: int) -> None:
         """Makes room for so many rows and keys, and writes the line of the empty arrangement."""
@@ -130,3 +182,8 @@ class Arrangement:
         """Returns the lengths of the buckets of the first `count` entries."""
         lengths: Words = self.entries.array[:count, k.ENTRY_LENGTH // 2] & k.LOW_MASK
         return lengths
+
+
+def _numbers(spans: Words) -> int:
+    """Returns how many different keys words within these spans can make."""
+    return prod(most - least + 1 for least, most in spans.tolist())
