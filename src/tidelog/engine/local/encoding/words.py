@@ -49,6 +49,7 @@ from tidelog.types import (
     SignedType,
     StringType,
     TimestampType,
+    TupleType,
     Type,
     integer_range,
     is_word,
@@ -183,6 +184,16 @@ class Values:
         if isinstance(type_, ScaledType):
             return scaled_words(values, type_)
         return np.array(values, dtype=np.int64)
+
+    def tuple_ids(self, parts: Words, types: Sequence[Type], type_: Type) -> Words | None:
+        """Returns the words of tuples of a type, given the words of their items, a column for each of these types; None
+        if values of the type are not such tuples."""
+        if not isinstance(type_, TupleType) or [*map(bare_type, type_.items)] != [*map(bare_type, types)]:
+            return None
+        pool = self.pool(type_)
+        if not isinstance(pool, RowPool):
+            return None
+        return pool.intern_rows(0, [parts[:, place] for place in range(len(types))], len(parts))
 
     def table_to_words(self, table: pa.Table, relation: Relation, words: Words | None = None) -> Words:
         """Returns one line per row, one word per column; the table has the relation's stored columns, maybe more.

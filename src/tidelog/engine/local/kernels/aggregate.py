@@ -14,11 +14,23 @@ from __future__ import annotations
 
 from tidelog.engine.local.kernels import layout as k
 from tidelog.engine.local.kernels.arrange import find_entry
-from tidelog.engine.local.kernels.memory import HASH_START, entry_point, hash_end, hash_word, kernel, load32, load64
+from tidelog.engine.local.kernels.memory import (
+    HASH_START,
+    entry_point,
+    hash_end,
+    hash_word,
+    kernel,
+    load32,
+    load64,
+    prefetch,
+    prefetch_read,
+)
 
 SUM, LEAST, MOST = 0, 1, 2
 # An instruction; the columns that it reads follow, each with its flip.
 OP, TARGET, KEYS, TIES, OPERANDS = 0, 1, 2, 3, 4
+FAR = 1 << 14  # groups: the caches may not hold the state of more
+GROUP_AHEAD, BEST_AHEAD = 16, 8  # members: their groups' state, and best members, are prefetched so long before
 
 
 @kernel
@@ -55,7 +67,20 @@ def accumulate(wave, codes, first, end, weight, lowest, highest, program, totals
     Only groups from `lowest` up to `highest` are changed, so that threads can share the work. `before` and `best` have
     a line for each group and order, or -1. Sets `lost` where the line in `before` is deleted and still the best.
     """
+    of_totals, of_best, rows = totals.ctypes.data, best.ctypes.data, wave.ctypes.data
+    is_far, orders = totals.shape[0] >= FAR, best.shape[1]
     for line in range(first, end):
+        if is_far:
+            # Groups are spread over memory, and so are their best members.
+            ahead = codes[min(line + GROUP_AHEAD, end - 1)]
+            if lowest <= ahead < highest:
+                prefetch(of_totals, ahead * totals.shape[1])
+                prefetch(of_best, (ahead * orders) >> 1)
+            ahead = codes[min(line + BEST_AHEAD, end - 1)]
+            if lowest <= ahead < highest:
+                for i in range(orders):
+                    if best[ahead, i] >= 0:
+                        prefetch_read(rows, best[ahead, i] * wave.shape[1])
         group = codes[line]
         if group < lowest or group >= highest:
             continue

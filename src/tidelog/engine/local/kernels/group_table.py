@@ -24,8 +24,10 @@ from tidelog.engine.local.kernels.memory import (
     entry_point,
     hash_end,
     hash_word,
+    inlined,
     kernel,
     load64,
+    prefetch,
     prefetch_read,
 )
 
@@ -130,6 +132,41 @@ def unlink(entries, links, group, line):
         links[after - 1, PREVIOUS] = before
 
 
+@inlined
+def touch_one(S, members, groups, columns, header, slots, entries, row, line, hashed, touched):
+    """Returns the place of a member's group among the touched ones, noted there if it is new; -1 if the table must grow
+    first."""
+    at = find_group(S, members, groups, columns, slots, entries, row, hashed)
+    if slots[at] == 0:
+        if is_full(header, slots, entries):
+            return -1
+        group = add_group(header, slots, entries, at, hashed, -1 - line)
+    else:
+        group = (slots[at] & k.LOW_MASK) - 1
+    place = entries[group, TOUCHED] - 1
+    if place < 0:
+        place = header[TOUCHED_COUNT]
+        header[TOUCHED_COUNT] = place + 1
+        entries[group, TOUCHED] = place + 1
+        touched[place, GROUP] = group
+        touched[place, OLD_SIZE] = entries[group, SIZE]
+        touched[place, OLD_LINE] = entries[group, LINE]
+        touched[place, KEY_HASH] = hashed
+    return place
+
+
+@inlined
+def number_of(row, columns, spans, factors):
+    """Returns the number of the key of a member (`dense_arrangement`), or -1 if a word is outside its span."""
+    number = 0
+    for i in range(columns.size):
+        word = load64(row, columns[i])
+        if word < spans[i, 0] or word > spans[i, 1]:
+            return -1
+        number += (word - spans[i, 0]) * factors[i]
+    return number
+
+
 @entry_point(
     "int64(int64[:,::1], int64, int64, int64[::1], int64[::1], int64[::1], int32[:,::1], int32[:,::1], int32[::1],"
     " int64, int64, int32[::1], int32[:,::1])"
@@ -164,25 +201,69 @@ def touch_groups(S, members, groups, columns, header, slots, entries, links, lin
                     prefetch_read(links.ctypes.data, entries[(slot & k.LOW_MASK) - 1, FIRST] - 1)
         for i in range(first, end):
             row = rows + lines[i] * stride
-            hashed = codes[i] & k.LOW_MASK
-            at = find_group(S, members, groups, columns, slots, entries, row, hashed)
-            if slots[at] == 0:
-                if is_full(header, slots, entries):
-                    return i
-                group = add_group(header, slots, entries, at, hashed, -1 - lines[i])
-            else:
-                group = (slots[at] & k.LOW_MASK) - 1
-            place = entries[group, TOUCHED] - 1
+            place = touch_one(
+                S, members, groups, columns, header, slots, entries, row, lines[i], codes[i] & k.LOW_MASK, touched
+            )
             if place < 0:
-                place = header[TOUCHED_COUNT]
-                header[TOUCHED_COUNT] = place + 1
-                entries[group, TOUCHED] = place + 1
-                touched[place, GROUP] = group
-                touched[place, OLD_SIZE] = entries[group, SIZE]
-                touched[place, OLD_LINE] = entries[group, LINE]
-                touched[place, KEY_HASH] = hashed
+                return i
+            group = touched[place, GROUP]
             entries[group, SIZE] += change
             codes[i] = place
+            if links.shape[0] > 0:
+                link(entries, links, group, lines[i])
+        first = end
+    return first
+
+
+@entry_point(
+    "int64(int64[:,::1], int64, int64, int64[::1], int64[::1], int64[::1], int32[:,::1], int32[:,::1], int32[::1],"
+    " int64, int32[::1], int32[:,::1], int64[:,::1], int64[::1], int32[::1], int64[::1])"
+)
+def touch_dense(
+    S, members, groups, columns, header, slots, entries, links, lines, first, codes, touched, spans, factors, places,
+    numbers,
+):  # fmt: skip
+    """Does what `touch_groups` does for inserted members, and looks most keys up by their numbers.
+
+    Keys within the spans have a number; `places` has the group of each number, from 1, or 0 if it was not met yet.
+    `numbers` is scratch for AT_ONCE words.
+    """
+    rows = S[members, k.ROWS]
+    stride = S[members, k.WIDTH] * 8
+    known, links_at = places.ctypes.data, links.ctypes.data
+    while first < lines.size:
+        end = min(first + AT_ONCE, lines.size)
+        for i in range(first, end):
+            number = number_of(rows + lines[i] * stride, columns, spans, factors)
+            numbers[i - first] = number
+            if number >= 0:
+                prefetch(known, number >> 1)
+        for i in range(first, end):
+            number = numbers[i - first]
+            if number >= 0 and places[number] > 0:
+                prefetch(entries.ctypes.data, (places[number] - 1) * 2)
+            else:
+                hashed = hash_key(rows + lines[i] * stride, columns)
+                prefetch_read(slots.ctypes.data, home_slot(hashed, slots.size))
+        if links.shape[0] > 0:
+            for i in range(first, end):
+                number = numbers[i - first]
+                if number >= 0 and places[number] > 0:
+                    prefetch(links_at, max(entries[places[number] - 1, FIRST] - 1, 0))
+        for i in range(first, end):
+            number = numbers[i - first]
+            group = places[number] - 1 if number >= 0 else -1
+            if group < 0:
+                row = rows + lines[i] * stride
+                hashed = hash_key(row, columns)
+                place = touch_one(S, members, groups, columns, header, slots, entries, row, lines[i], hashed, touched)
+                if place < 0:
+                    return i
+                group = touched[place, GROUP]
+                if number >= 0:
+                    places[number] = group + 1
+            entries[group, SIZE] += 1
+            codes[i] = entries[group, TOUCHED] - 1
             if links.shape[0] > 0:
                 link(entries, links, group, lines[i])
         first = end

@@ -16,7 +16,7 @@ Words = npt.NDArray[np.int64]
 Lines = npt.NDArray[np.int32]
 _AT_ONCE = 1 << 20
 # So many rows are arranged by counting if there are not so many times as many numbers that their keys may be.
-MANY_ROWS, SPARSE = 1 << 12, 4
+MANY_ROWS, SPARSE = 1 << 12, 2
 _SAMPLE = 1 << 10
 MOST_ROWS = (1 << 31) - k.POOL_LISTS - 1
 

@@ -573,7 +573,7 @@ class Store:
         else:
             starts = [len(rows) * part // threads for part in range(threads + 1)]
             pool.run(lambda me: fill(starts[me], starts[me + 1]))
-        self._are_facts(len(rows), is_read=is_read)
+        self.note_inserted(len(rows), is_read=is_read)
 
     def take(self, load: Load) -> None:
         """Uses the indexed rows of a load as those of this fresh store, which replaces one without rows."""
@@ -581,10 +581,11 @@ class Store:
         self._slots = load.slots
         line = self.line
         line[SLOTS], line[SLOT_COUNT] = self._slots.address, len(self._slots)
-        self._are_facts(len(load), is_read=load.is_read)
+        self.note_inserted(len(load), is_read=load.is_read)
 
-    def _are_facts(self, count: int, *, is_read: bool) -> None:
-        """Notes so many rows, from the first line on, as inserted facts."""
+    def note_inserted(self, count: int, *, is_read: bool) -> None:
+        """Notes so many rows, from the first line on, all that there are, as inserted; they have the stamps of such
+        rows if rules above read the relation (`is_read`)."""
         self.line[USED] = self.line[LIVE] = self.line[INSERTED_COUNT] = count
         self._is_stamped = is_read
         if is_read:
@@ -768,6 +769,13 @@ class Store:
             return few
         copied: Words = np.empty((len(lines), self.columns), dtype=np.int64)
         entry_points.gather(self.rows, np.ascontiguousarray(lines, dtype=np.int32), copied)
+        return copied
+
+    def columns_in_order(self, lines: Words | Lines, order: Sequence[int]) -> Words:
+        """Returns a copy of these columns of some rows."""
+        copied: Words = np.empty((len(lines), len(order)), dtype=np.int64)
+        columns: Words = np.array(order, dtype=np.int64)
+        entry_points.gather_columns(self.rows, np.ascontiguousarray(lines, dtype=np.int32), columns, copied)
         return copied
 
     def ranks_of(self, lines: Words | Lines) -> Words:

@@ -30,6 +30,7 @@ from tidelog.engine.local.storage.catalog import Catalog
 from tidelog.engine.local.storage.load import Load, StagedRows
 from tidelog.engine.local.storage.store import Store, slots_for
 from tidelog.engine.local.strata.row_wise_waves import RowWiseWaves
+from tidelog.engine.local.strata.scan_rules import ScanRules
 from tidelog.functions.runtime_errors import ROW_ERRORS, without_result
 from tidelog.maintain.cost_history import Event
 from tidelog.maintain.limits import NO_LIMIT, Running, Watch
@@ -83,6 +84,7 @@ class LocalStratum:
     _row_wise: RowWiseWaves | None = None  # during a Bootstrap
     _begun: Words | None = None  # while a small Update waits for a decision: the relations that `drive` is given
     _waves_done = 0, 0  # waves of this Bootstrap that went head by head before all others, and their instances
+    _is_stamped = False  # the rows of this Bootstrap have the stamps of inserted ones
 
     def __init__(
         self,
@@ -509,6 +511,7 @@ class LocalStratum:
                     self._insert_facts(relation, np.ascontiguousarray(rows))
                     facts += len(rows)
         began = pool.processor_seconds
+        self._is_stamped = False
         born = self._derive_all()
         self._look_at_rows(None)
         self._prepare_for_updates((pool.processor_seconds - began) / pool.threads)
@@ -516,7 +519,10 @@ class LocalStratum:
         self.instances = born + facts
         for relation, old in self.replaced.items():
             fresh = self.catalog.stores[relation]
-            fresh.compare_with(old, is_read=relation in self.read_above)
+            if self._is_stamped and not old.saved[k.LIVE]:
+                fresh.note_inserted(len(fresh), is_read=relation in self.read_above)
+            else:
+                fresh.compare_with(old, is_read=relation in self.read_above)
             self._mark_changed(fresh)
 
     def _derive_all(self) -> int:
@@ -540,6 +546,12 @@ class LocalStratum:
                 return int(control[k.INSTANCES])
             self._waves_done = int(control[k.WAVE]), int(control[k.INSTANCES])
         self._prepare(IN_BOOTSTRAP, self._waves_done[0])
+        if type(self) is LocalStratum and not self._waves_done[0]:
+            scans = ScanRules(self, self._thread_pool, self._look, self._divided)
+            found = scans.run(is_read=self.relation_numbers[0] in self.read_above) if scans.fit() else None
+            if found is not None:
+                self.waves, self._is_stamped = int(self.row_count > 0), True
+                return found
         try:
             self.plans.make_zones()
             born = self._run(k.INSERT, None, logging=False)

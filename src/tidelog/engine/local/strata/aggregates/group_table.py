@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from weakref import ref
 
 import numpy as np
@@ -25,6 +26,11 @@ from tidelog.engine.local.strata.aggregates.value_counts import ValueCounts
 
 Numbers = npt.NDArray[np.int32]
 _SMALLEST = 64
+MANY = 1 << 14
+"""From so many members on, a Bootstrap looks for dense keys."""
+
+_SAMPLE, _WIDER, _FEW_NUMBERS = 1 << 12, 64, 1 << 16
+_FIRST, _LAST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 
 
 def _nothing() -> Numbers:
@@ -59,6 +65,33 @@ class Touched:
     def is_old(self) -> npt.NDArray[np.bool_]:
         """True for each group that had a row before the epoch."""
         return self.noted[:, kernels.OLD_LINE] >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class DenseKeys:
+    """Numbers of keys whose words lie within spans, as `kernels/dense_arrangement` makes them, and by number the group,
+    from 1. A word outside its span has no number, and is looked up by its hash."""
+
+    spans: Words
+    factors: Words
+    places: Numbers
+
+    @classmethod
+    def of(cls, sample: Words, members: int) -> DenseKeys | None:
+        """Returns the numbers for so many members, of which some keys are given; None if they are sparse."""
+        least, most = sample.min(axis=0).tolist(), sample.max(axis=0).tolist()
+        spans = []
+        for low, high in zip(least, most):
+            # Words that the sample has missed are mostly near, and ids mostly begin with 0.
+            wider = (high - low) // _WIDER
+            spans.append((0 if 0 <= low <= wider else max(low - wider, _FIRST), min(high + wider, _LAST)))
+        lengths = [high - low + 1 for low, high in spans]
+        if prod(lengths) > max(members, _FEW_NUMBERS):
+            return None
+        factors = [prod(lengths[place + 1 :]) for place in range(len(lengths))]
+        return cls(
+            np.array(spans, dtype=np.int64), np.array(factors, dtype=np.int64), np.zeros(prod(lengths), dtype=np.int32)
+        )
 
 
 class GroupTable:
@@ -131,7 +164,15 @@ class GroupTable:
     def start(self, lines: Numbers) -> Touched:
         """Inserts all members, given by their lines, into the empty table; returns the groups."""
         members, _ = self._stores
-        return self._touch_all(lines, lines[:0], self._links_to(members))
+        return self._touch_all(lines, lines[:0], self._links_to(members), self._dense_keys(lines))
+
+    def _dense_keys(self, lines: Numbers) -> DenseKeys | None:
+        """Returns the numbers of keys for members in these lines, judged by some of them; None if they are sparse."""
+        if len(lines) < MANY or not len(self._columns):
+            return None
+        members, _ = self._stores
+        sample = lines[:: max(len(lines) // _SAMPLE, 1)]
+        return DenseKeys.of(members.rows[sample][:, self._columns], len(lines))
 
     def touch(self, inserted: Numbers, deleted: Numbers) -> Touched:
         """Inserts and deletes members, given by their lines; returns the touched groups."""
@@ -142,14 +183,16 @@ class GroupTable:
             self._adopt_members(0)
         return self._touch_all(inserted, deleted, self._links.array[:0])
 
-    def _touch_all(self, inserted: Numbers, deleted: Numbers, links: Numbers) -> Touched:
+    def _touch_all(
+        self, inserted: Numbers, deleted: Numbers, links: Numbers, dense: DenseKeys | None = None
+    ) -> Touched:
         lines = np.concatenate([inserted, deleted])
         codes = np.empty(len(lines), dtype=np.int32)
         noted = np.empty((len(lines), kernels.NOTED), dtype=np.int32)
         count = len(inserted)
         self._header[kernels.TOUCHED_COUNT] = 0
         try:
-            self._touch(lines[:count], 1, codes[:count], noted, links)
+            self._touch(lines[:count], 1, codes[:count], noted, links, dense)
             self._touch(lines[count:], -1, codes[count:], noted, links)
         finally:
             noted = noted[: int(self._header[kernels.TOUCHED_COUNT])]
@@ -157,11 +200,24 @@ class GroupTable:
             self._entries.array[noted[:, kernels.GROUP], kernels.TOUCHED] = 0
         return self.touched
 
-    def _touch(self, lines: Numbers, change: int, codes: Numbers, noted: Numbers, links: Numbers) -> None:
+    def _touch(
+        self,
+        lines: Numbers,
+        change: int,
+        codes: Numbers,
+        noted: Numbers,
+        links: Numbers,
+        dense: DenseKeys | None = None,
+    ) -> None:
         done = 0
+        numbers: Words = np.empty(kernels.AT_ONCE, dtype=np.int64)
         while done < len(lines):
             memory = self._header, self._slots.array, self._entries.array, links
-            done = kernels.touch_groups(*self._where, *memory, lines, done, change, codes, noted)
+            if dense is None:
+                done = kernels.touch_groups(*self._where, *memory, lines, done, change, codes, noted)
+            else:
+                keys = dense.spans, dense.factors, dense.places
+                done = kernels.touch_dense(*self._where, *memory, lines, done, codes, noted, *keys, numbers)
             if done < len(lines):
                 # As many as there will be if it goes on like this, but not too many at a time.
                 expected = len(self) * len(lines) // max(done, 1)

@@ -150,8 +150,7 @@ class AggregateStratum(GroupStratum):
     def _rows_of(self, lines: Numbers) -> Words:
         """Returns members, given by their lines, with their columns in the order of the rule."""
         members, _ = self._stores
-        rows = members.columns_of(lines)
-        return rows if self._is_in_order else np.take(rows, self._order, axis=1)
+        return members.columns_of(lines) if self._is_in_order else members.columns_in_order(lines, self._order)
 
     # One epoch
 
@@ -328,7 +327,8 @@ class AggregateStratum(GroupStratum):
         places = range(self._columns.first_part, len(self._columns.types))
         columns = np.array([place if order is None else order[place] for place in places], dtype=np.int64)
         parts = wave[np.ix_(lines, columns)]
-        return self.values.encode(self._shape.decode(parts), kept.aggregate.variable.type)
+        made = self.values.tuple_ids(parts, self._shape.types, kept.aggregate.variable.type)
+        return self.values.encode(self._shape.decode(parts), kept.aggregate.variable.type) if made is None else made
 
     def _wide_sums(self, rows: Words, old: Words | None, totals: Words, kept: Kept) -> Words:
         """Returns exact sums, by group. Raises SumOverflowError for the first one that its type does not hold."""
