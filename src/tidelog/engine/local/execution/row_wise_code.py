@@ -123,7 +123,8 @@ def _literal_fields(words: list[int], plan: RowWisePlan, nest: Nest, place: int)
         if literal.parts
         else 0,
         row_wise.LITERAL_PASSES: int(bool(checks or tail.instructions or made))
-        + row_wise.ASKS_FOR_ABSENCE * bool(literal.absences),
+        + row_wise.ASKS_FOR_ABSENCE * bool(literal.absences)
+        + row_wise.ENDS_UNMARKED * _ends_unmarked(nest, place),
         row_wise.LITERAL_ABSENT_N: len(literal.absences),
         row_wise.LITERAL_ABSENT_AT: _put(words, [_absence(plan, each) for each in literal.absences]),
     }
@@ -133,6 +134,18 @@ def _reads(literal: ListLiteral, *, is_last: bool) -> int:
     if literal.reads is not None:
         return literal.reads
     return row_wise.READS_LAST if is_last else row_wise.READS_ALL
+
+
+def _ends_unmarked(nest: Nest, place: int) -> bool:
+    """True if the last literal binds single words, of which each is an instance unless one row is there."""
+    literal = nest.literals[place]
+    return (
+        place == len(nest.literals) - 1
+        and len(literal.absences) == 1
+        and len(literal.order.words) == len(literal.binds) == 1
+        and literal.tail is None
+        and not (literal.checks or literal.equals or literal.mark or literal.parts)
+    )
 
 
 def _absence(plan: RowWisePlan, absence: Absence) -> list[int]:

@@ -77,6 +77,7 @@ LITERAL_PART_N, LITERAL_PART_AT = 21, 22
 # LITERAL_PASSES: 1 if `passes` is asked about each entry, and ASKS_FOR_ABSENCE if `are_absent` is.
 LITERAL_PASSES, LITERAL_ABSENT_N, LITERAL_ABSENT_AT, LITERAL_WIDTH = 23, 24, 25, 26
 ASKS_FOR_ABSENCE = 2
+ENDS_UNMARKED = 4  # and that is all that the last literal asks, for a list of single words that it binds
 # Of each word: how to divide by its radix, by that of the digit above it, and its size.
 PART_LOW, PART_LOW_SHIFT, PART_HIGH, PART_HIGH_SHIFT, PART_SIZE, PART_WIDTH = 0, 1, 2, 3, 4, 5
 # LITERAL_READS: all rows; new ones unless a row before is new; new ones; old ones.
@@ -385,6 +386,43 @@ def mark_list(L, number, key, area, space):
 
 
 @kernel
+def add_unmarked(L, code, literal, registers, pool, first, end, value_at, value_n, worker, found):
+    """Counts the value of each word of a list for which the row that must not be there is not; see `ENDS_UNMARKED`.
+
+    Returns how many values are touched, and how many instances there were.
+    """
+    at = load64(code, literal + LITERAL_ABSENT_AT)
+    area = worker[ABSENT] + load64(code, at + ABSENT_AREA) * 4
+    keys, marks = load64(code, at + ABSENT_KEY_N), load64(code, at + ABSENT_MARK_N)
+    pairs = at + ABSENT_PAIRS
+    key = sum_of(code, pairs, keys, registers)
+    if load64(area, ABSENT_MARKED_KEY) != key or load32(area, 0) == 0:
+        mark_list(L, load64(code, at + ABSENT_LIST), key, area, load64(code, at + ABSENT_SPACE))
+    generation = load32(area, 0)
+    # Both numbers are linear in the word.
+    register = load64(code, load64(code, literal + LITERAL_BIND_AT) + 1)
+    registers[register] = 0
+    mark = ABSENT_MARKS_AT + sum_of(code, pairs + 2 * keys, marks, registers)
+    offset = sum_of(code, value_at, value_n, registers)
+    registers[register] = 1
+    mark_factor = ABSENT_MARKS_AT + sum_of(code, pairs + 2 * keys, marks, registers) - mark
+    factor = sum_of(code, value_at, value_n, registers) - offset
+    counters, touched = worker[COUNTERS], worker[TOUCHED]
+    met = 0
+    for place in range(first, end):
+        word = load32(pool, place)
+        if load32(area, mark + word * mark_factor) == generation:
+            continue
+        value = offset + word * factor
+        times = load32(counters, value)
+        store32(touched, found, value)
+        found += 1 if times == 0 else 0
+        store32(counters, value, times + 1)
+        met += 1
+    return found, met
+
+
+@kernel
 def sift(L, code, literal, registers, pool, start, cursor, end, worker):
     """Returns the place of the next entry of a list whose word the next literal will find, or the end."""
     ending = literal + LITERAL_WIDTH
@@ -470,6 +508,18 @@ def gather_rule(S, L, code, rule, registers, word_registers, stack, words, scrat
                         )
                     else:
                         found = add_other_list(pool, start + low, start + end, offset, worker, mode, found)
+                low = end
+            elif (
+                low < end
+                and mode == NARROW
+                and load64(code, literal + LITERAL_PASSES) == ASKS_FOR_ABSENCE + ENDS_UNMARKED
+                and instances + end - low <= most
+            ):
+                found, met = add_unmarked(
+                    L, code, literal, registers, pool, start + low, start + end, value_at, value_n, worker, found
+                )
+                visited += end - low - met
+                instances += met
                 low = end
             elif low < end and load64(code, literal + LITERAL_LEADS) != 0:
                 is_new = stack[depth - 1, IS_NEW] if depth > 0 else 0
