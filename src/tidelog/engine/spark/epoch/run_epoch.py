@@ -20,6 +20,7 @@ from tidelog.engine.spark.plans.choose_plan import Chooser, Plan, Segment
 from tidelog.engine.spark.plans.frames.state_cache import StateFrame
 from tidelog.engine.spark.plans.frames.stratum import Frames, StratumInputs, run_frames
 from tidelog.engine.spark.plans.frames.update import UNCHANGED_RULES, RuleDelta
+from tidelog.engine.spark.plans.partitioned.task import run_partitioned
 from tidelog.engine.spark.plans.placement import Placement
 from tidelog.engine.spark.plans.tasks.affected_buckets import EXAMINED_ROWS, AffectedBuckets
 from tidelog.engine.spark.plans.tasks.key_filters import read_filters
@@ -151,7 +152,10 @@ class Epoch:
         if wanted is not None and not wanted:
             return
         job = replace(job, wanted=wanted, missed=known)
-        if segment.plan is Plan.DRIVER:
+        if segment.plan is Plan.PARTITIONED:
+            with spark_errors():
+                outcomes = run_partitioned(self.attempt.spark, job)
+        elif segment.plan is Plan.DRIVER:
             outcomes = [run_in_driver(self.attempt, job)]
         else:
             with spark_errors():
@@ -199,7 +203,7 @@ class Epoch:
             old_label="+".join(labels),
             segment=segment,
             relations={name: self.relations[name] for name in mentioned},
-            buckets=self.buckets if segment.plan is Plan.DECOMPOSED else 1,
+            buckets=self._buckets(segment),
             # A relation without a state has never been touched: it is empty, and that is a state.
             recompute=self.attempt.epoch == 0
             or self.recompute_all
@@ -212,9 +216,17 @@ class Epoch:
             spent=perf_counter() - self.attempt.started,
         )
 
+    def _buckets(self, segment: Segment) -> int:
+        """Returns the number of buckets of a segment's relations. The tasks of a partitioned one run all at once."""
+        if segment.plan is Plan.PARTITIONED:
+            return min(self.buckets, self.workers.count)
+        return self.buckets if segment.plan is Plan.DECOMPOSED else 1
+
     def _wanted(self, job: Job) -> tuple[int, ...] | None:
         """Returns the buckets of a decomposed segment that the change may meet or that have missed too much already;
         None: all, because that cannot be told."""
+        if job.segment.plan is Plan.PARTITIONED:
+            return None
         owned = {name: self.old[name] for name in job.segment.relations if name in self.old}
         relations = [self.relations[name] for name in job.segment.relations]
         is_plain = not job.always and not any(
