@@ -1,4 +1,4 @@
-"""Instances that partitions of a relation send one another (`engine/spark/plans/partitioned`): dividing and applying."""
+"""Instances that the parts of a stratum send one another (`engine/spark/plans/partitioned`): dividing and applying."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Segment:
 class Chooser:
     """Chooses for one program (in the form of `split_inputs`); pivots are looked for once per group of strata. With
     `placement` strata may run in this process. With `circuit` strata that rule rows can express run on frames.
-    `partitions`: tasks of one job are known to run at the same time.
+    `together`: so many tasks of one job are certain to run at the same time.
 
     Raises UsageError when a request names no derived relation or an impossible plan.
     """
@@ -100,10 +100,10 @@ class Chooser:
         placement: Placement | None = None,
         *,
         circuit: bool = False,
-        partitions: bool = False,
+        together: int = 0,
     ) -> None:
         self._program = program
-        self._partitions = partitions
+        self._together = together
         self._known_routings: dict[tuple[str, ...], Routing | str] = {}
         self._placement = placement
         self._circuit = circuit
@@ -141,7 +141,7 @@ class Chooser:
         if request is not None:
             pivots = (decomposition.pivots or {}) if request is Plan.DECOMPOSED else {}
             if request is Plan.PARTITIONED:
-                pivots = self._homes(stratum) or {}
+                pivots = self._homes(stratum)
             return Segment((stratum,), request, pivots, "it is requested by `plans=`", is_requested=True)
         has_rule_rows = self._circuit and has_words(stratum, stratum.rules, self._program.relations)
         if has_rule_rows and self._takes_frames(stratum):
@@ -153,8 +153,9 @@ class Chooser:
         if size <= FRAMES_ROWS or not self._takes_frames(stratum):
             return Segment((stratum,), Plan.SINGLE_TASK, {}, decomposition.reason)
         reason = f"{size:,} rows are too many for one task; {decomposition.reason}"
-        homes = self._homes(stratum) if self._partitions else None
-        return Segment((stratum,), Plan.FRAMES if homes is None else Plan.PARTITIONED, homes or {}, reason)
+        if self._fits_partitions(stratum, size):
+            return Segment((stratum,), Plan.PARTITIONED, self._homes(stratum), reason)
+        return Segment((stratum,), Plan.FRAMES, {}, reason)
 
     def _placed(self, segment: Segment, rows: Mapping[str, int], events: Mapping[str, int]) -> Segment:
         """Returns the segment, moved to this process if the placement says so."""
@@ -195,10 +196,17 @@ class Chooser:
             for rule in stratum.rules
         )
 
-    def _homes(self, stratum: Stratum) -> dict[str, int] | None:
-        """Returns the column that divides each relation of a partitioned stratum; None if it cannot be partitioned."""
+    def _homes(self, stratum: Stratum) -> dict[str, int]:
+        """Returns the column that divides each relation of a stratum that can be partitioned."""
         routing = self._routing(stratum)
-        return None if isinstance(routing, str) else routing.homes
+        return {} if isinstance(routing, str) else routing.homes
+
+    def _fits_partitions(self, stratum: Stratum, rows: int) -> bool:
+        """True if tasks that run at the same time can join so many rows, each no more than a single task may."""
+        routing = self._routing(stratum)
+        if self._together < 2 or isinstance(routing, str):
+            return False
+        return rows * max(map(len, routing.copies.values())) <= FRAMES_ROWS * self._together
 
     def _routing(self, stratum: Stratum) -> Routing | str:
         """Returns the routing of a stratum, or why it has none."""

@@ -165,9 +165,7 @@ def read_weights(
     return table if cut is None else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
 
 
-def read_part(
-    directory: StateDirectory, relation: Relation, stored: Stored | None, cut: Cut | None
-) -> pa.Table:
+def read_part(directory: StateDirectory, relation: Relation, stored: Stored | None, cut: Cut | None) -> pa.Table:
     """Returns the rows of a counted relation with their numbers: those of a bucket, which the files may be cut by or
     not. Holds the rows of one stored bucket beside them."""
     if stored is None or cut is None or stored.is_cut(cut):

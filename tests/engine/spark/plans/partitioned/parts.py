@@ -47,6 +47,7 @@ class Parts:
         ]
         self.engines = [PartitionEngine(task, routing, self.options) for task in self.tasks]
         self.is_new = True
+        self._below: dict[str, set[tuple[Any, ...]]] = {}
 
     def commit(self, operations: Sequence[tuple[int, str, Sequence[tuple[Any, ...]]]]) -> set[str]:
         """Commits the changes to both and compares all numbers. Returns how the parts were maintained."""
@@ -100,7 +101,7 @@ class Parts:
         for name in {share.relation for task in self.tasks for share in task.shares}:
             table = self.whole.state_table(name)
             rows = set(_numbers(table))
-            before = self.__dict__.setdefault("_below", {}).get(name, set())
+            before = self._below.get(name, set())
             self._below[name] = rows
             relation = positional(self.rules.relations[name])
             found[name] = [

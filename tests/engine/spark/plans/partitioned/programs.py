@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 Row = tuple[Any, ...]
@@ -70,7 +70,7 @@ PROGRAMS = {
 
 
 def random_row(dice: random.Random, types: Sequence[str], size: int) -> Row:
-    makers = {
+    makers: dict[str, Callable[[], Any]] = {
         "u32": lambda: dice.randrange(size),
         "s64": lambda: dice.randrange(-2, size),
         "string": lambda: f"v{dice.randrange(size)}",

@@ -4,9 +4,9 @@
 
 A literal on the stratum reads the copy that is divided by the rule's meeting variable. Copies other than the home have
 no rules: the instances of their rows come with those of the home (`stratum`). A literal below with the meeting variable
-reads the task's own share of its relation, unless another literal needs the whole of it anyway. A rule without a literal
-on the stratum reads a share in one place at least, so that each instance is found by one task; if it has nothing to
-divide, only the first task has it.
+reads the task's own share of its relation, unless another literal needs the whole of it anyway. A rule without a
+literal on the stratum reads a share in one place at least, so that each instance is found by one task; if it has
+nothing to divide, only the first task has it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def partition_program(
     rules: list[Rule] = []
     for rule, meeting in zip(stratum.rules, routing.meetings, strict=True):
         is_recursive = any(atom.relation in routing.copies for atom in rule.positives)
-        places = [place for place, literal in enumerate(rule.body) if isinstance(literal, Positive) and place in meeting]
+        places = [place for place in sorted(meeting) if isinstance(rule.body[place], Positive)]
         if not is_recursive and not places and part > 0:
             continue
         divided = {} if is_recursive or not places else {places[0]}

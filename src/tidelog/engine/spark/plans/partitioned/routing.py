@@ -1,16 +1,16 @@
-"""Rules of a recursive stratum → the columns by which its relations are divided among tasks, so that every join is local.
+"""Rules of a recursive stratum → the columns by which its relations are divided, so that tasks join their own rows.
 
     Same(x, y) :- Up(x, a), Same(a, b), Up(y, b).     Same by column 0: the task of `a` joins all rows Same(a, _)
-    Reach(x, z) :- Reach(x, y), Reach(y, z).          Reach by 0 and by 1: the task of `y` has the rows of both literals
+    Reach(x, z) :- Reach(x, y), Reach(y, z).          Reach by 0 and by 1: the task of `y` has the rows of both
 
-Each rule is joined where the values of one variable meet, its *meeting variable*. It stands in every literal of the rule
-on a relation of the stratum, so each such literal reads a copy of its relation that is divided by the variable's column.
-The first copy of a relation is its *home*; further copies have the same rows with the same numbers. A head may belong
-to any task: its instances are sent to the task of each copy.
+Each rule is joined where the values of one variable meet, its *meeting variable*. It stands in every literal of the
+rule on a relation of the stratum, so each such literal reads a copy of its relation that is divided by the variable's
+column. The first copy of a relation is its *home*; further copies have the same rows with the same numbers. A head may
+belong to any task: its instances are sent to the task of each copy.
 
 A literal on a relation below that has the meeting variable needs only the rows of the task's own values; other
-relations below are whole in every task. A rule without a literal of the stratum is divided by any variable, so that each
-instance is found by one task.
+relations below are whole in every task. A rule without a literal of the stratum is divided by any variable, so that
+each instance is found by one task.
 """
 
 from __future__ import annotations

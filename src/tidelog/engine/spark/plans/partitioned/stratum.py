@@ -1,9 +1,9 @@
 """One part of a stratum that several tasks maintain together: `LocalStratum` with waves in step.
 
-All tasks run the same wave at the same time. In a wave a task joins its part of the delta, with the kernels of the local
-engine, and sends each instance to the tasks of its head: one for each copy of the head's relation (`routing`). All copies
-of a row get the same instances in the same waves, so they have the same numbers, which are also those that one task
-would find: ranks are waves, and everything else is counted.
+All tasks run the same wave at the same time. In a wave a task joins its part of the delta, with the kernels of the
+local engine, and sends each instance to the tasks of its head: one for each copy of the head's relation (`routing`).
+All copies of a row get the same instances in the same waves, so they have the same numbers, which are also those that
+one task would find: ranks follow from waves, and everything else is counted.
 
     wave w    join the delta → apply own instances, send the others → meet → apply instances received → next delta
 
@@ -83,9 +83,7 @@ class PartitionEngine(LocalEngine):
     ) -> LocalStratum:
         if not stratum.rules:
             return super()._stratum(stratum, program, numbers, copies)
-        made = PartitionStratum(
-            stratum, program, numbers, self._catalog, self._values, self._watch, self._thread_pool
-        )
+        made = PartitionStratum(stratum, program, numbers, self._catalog, self._values, self._watch, self._thread_pool)
         made.join_parts(self.holder)
         return made
 
@@ -122,7 +120,7 @@ class PartitionStratum(LocalStratum):
         self._parts: list[list[bytes]] = []
         self._size = 0
         self._emitted = 0
-        self._before = 0  # instances of all parts
+        self._all_instances: int | None = None  # of all parts; None: they have not been counted yet
 
     # The interface for an epoch
 
@@ -156,9 +154,11 @@ class PartitionStratum(LocalStratum):
         return True
 
     def _may_kill(self) -> bool:
-        totals = sum(int(store.totals_of(store.lines()).sum()) for store in self._home_stores())
-        heard = self._meet({"kills": super()._may_kill(), "instances": totals})
-        self._before = sum(each["instances"] for each in heard)
+        heard = self._meet({"kills": super()._may_kill(), "knows": self._all_instances is not None})
+        if not all(each["knows"] for each in heard):
+            # Some part has loaded its rows.
+            totals = sum(int(store.totals_of(store.lines()).sum()) for store in self._home_stores())
+            self._all_instances = _sum(self._meet({"instances": totals}), "instances")
         return any(each["kills"] for each in heard)
 
     def _may_bear(self) -> bool:
@@ -186,6 +186,8 @@ class PartitionStratum(LocalStratum):
             if status == k.PYTHON:
                 heard = self._run_wave(control)
                 if wave > 0 and not any(each["batch"] for each in heard):
+                    found = _sum(heard, "emitted") * (-1 if self._phase == k.RETRACT else 1)
+                    self._all_instances = found + ((self._all_instances or 0) if logging else 0)
                     self.waves = wave - 1
                     return self._emitted
                 if wave > self._last_round() - before:
@@ -225,7 +227,7 @@ class PartitionStratum(LocalStratum):
         assert link is not None
         if self._phase != k.RETRACT or not link.may_give_up:
             return False
-        return sum(each["emitted"] for each in heard) > GIVE_UP_SHARE * self._before
+        return _sum(heard, "emitted") > GIVE_UP_SHARE * (self._all_instances or 0)
 
     def _meet(self, header: Header) -> list[Header]:
         heard, _ = self._holder.exchange.meet(header)
@@ -307,6 +309,10 @@ class PartitionStratum(LocalStratum):
                 self.catalog.stores[number].make_room(len(some), control.item(k.NEED_INSTANCES))
             if status != 0:
                 raise self._broken()
+
+
+def _sum(heard: Sequence[Header], name: str) -> int:
+    return sum(int(each[name]) for each in heard)
 
 
 def _to_bytes(number: int) -> bytes:

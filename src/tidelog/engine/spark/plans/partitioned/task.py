@@ -1,9 +1,9 @@
-"""The plan `partitioned`: one Spark job whose tasks, all at the same time, bring the parts of a stratum to the new epoch.
+"""The plan `partitioned`: one Spark job whose tasks, all at the same time, bring the parts of a stratum to an epoch.
 
 Each task has one part: rows whose home is there, and copies for joins (`routing`). It keeps its engine for the next
 epoch (`engine_cache`); at the start the tasks agree on who has which part, so that each process runs the parts that it
-keeps. A part that no process keeps is loaded from the state files. The rounds and waves are steps of an exchange between
-the tasks (`exchange`), so a job costs what one job costs, however many waves it has.
+keeps. A part that no process keeps is loaded from the state files. The rounds and waves are steps of an exchange
+between the tasks (`exchange`), so there is one job, however many waves it has.
 
 Files count only when the driver names them, and engines only under the label of a committed attempt. If a task is lost,
 Spark runs all tasks of the job again; they give up, and the driver starts a job with another name.

@@ -143,7 +143,8 @@ class TaskOutcome:
 
 @dataclass(slots=True)
 class Workers:
-    """The Python processes of a session: how many run at a time, and whether they and the state are on this machine.
+    """The Python processes of a session: how many run at a time, whether they and the state are on this machine, and
+    how many are certain to run at the same time (`together`, 0 if nobody knows).
 
     Both by the relations of a job: `owners` has the process that ran each bucket last, `missed` the buckets that have
     had no task since.
@@ -151,6 +152,7 @@ class Workers:
 
     count: int
     are_here: bool
+    together: int = 0
     owners: dict[tuple[str, ...], list[int | None]] = field(default_factory=dict)
     missed: dict[tuple[str, ...], dict[int, MissedChanges]] = field(default_factory=dict)
 
