@@ -75,6 +75,8 @@ from tidelog.rules.ir import Role, Rule, RuleProgram
 from tidelog.rules.rule_changes.rule_set import Layer, RuleSet
 from tidelog.rules.schema.storable import know_functions, unstorable_column
 
+_RANKED = frozenset({"elastic", "update", "recompute"})  # the strategies whose state rows with numbers are
+
 KEEP_EPOCHS = 8
 """The number of epochs that the files of an epoch stay after it, by default."""
 
@@ -179,7 +181,7 @@ class SparkEngine:
 
     def _new_chooser(self, requested: Mapping[str, str]) -> Chooser:
         is_circuit = self._maintenance.strategy == "circuit"
-        together = min(self._buckets, self._workers.together)
+        together = min(self._buckets, self._workers.together) if self._maintenance.strategy in _RANKED else 0
         return Chooser(self._split.rules, requested, self._placement, circuit=is_circuit, together=together)
 
     def open(self) -> Outcome:

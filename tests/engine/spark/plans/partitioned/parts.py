@@ -114,7 +114,8 @@ class Parts:
         engine = self.engines[part]
         exchange = Exchange(MessageFiles(self.directory, 0, name), self.count, part)
         exchange.begin()
-        engine.holder.link = Link(exchange, self.is_new, "", may_give_up=self.options.strategy != "update")
+        how = "bootstrap" if self.is_new else "update"
+        engine.holder.link = Link(exchange, how, may_give_up=self.options.strategy != "update")
         operations = []
         for share in self.tasks[part].shares:
             for sign, table in changed[share.relation]:

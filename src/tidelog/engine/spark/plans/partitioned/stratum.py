@@ -45,11 +45,12 @@ _ROUTED_TOGETHER = 1 << 15
 class Link:
     """What joins the engine of one part to the others during one job.
 
-    `recompute`: the old state is not to be trusted, for this `reason`. `may_give_up`: an Update may become a Bootstrap.
+    `how` is "update", or "bootstrap" or "recompute" where all rows are derived from scratch, for this `reason`.
+    `may_give_up`: an Update may become a Bootstrap.
     """
 
     exchange: Exchange
-    recompute: bool = False
+    how: str = "update"
     reason: str = ""
     may_give_up: bool = True
 
@@ -136,19 +137,17 @@ class PartitionStratum(LocalStratum):
         link = self._holder.link
         assert link is not None
         meter.begin()
-        if link.recompute:
-            self._bootstrap_for(link.reason)
+        if link.how != "update":
+            self.bootstrap()
+            self.fixed, self.why = link.how, link.reason
         elif self._run_update(None):
             self.fixed, self.why = "update", link.reason
         else:
             self.roll_back()
-            self._bootstrap_for("Update was given up: most instances have died")
+            self.bootstrap()
+            self.fixed, self.why = "bootstrap", "Update was given up: most instances have died"
         meter.end(self.work)
         return True
-
-    def _bootstrap_for(self, reason: str) -> None:
-        self.bootstrap()
-        self.fixed, self.why = "bootstrap", reason
 
     def _has_waves(self) -> bool:
         return True

@@ -45,6 +45,7 @@ from tidelog.engine.spark.plans.tasks.task_inputs import TaskInputs
 from tidelog.engine.spark.storage import state_files
 from tidelog.engine.spark.storage.state_files import Changed, Cut
 from tidelog.engine.spark.task_errors import describe, revive
+from tidelog.maintain.epoch import REQUESTED
 
 MOST_JOBS = 3
 """A job of which a task was lost is started again, so many times in all."""
@@ -57,7 +58,7 @@ def run_partitioned(spark: Any, job: Job) -> list[TaskOutcome]:
     error of a task, and EvaluationError (SPARK_JOB_FAILED) if tasks were lost again and again."""
     shipped = ship(job)
     for _ in range(MOST_JOBS):
-        run = partial(_run_part, shipped, uuid.uuid4().hex[:12])
+        run = partial(_run_part, shipped, new_name())
         rows = spark.range(0, job.buckets, 1, job.buckets).mapInArrow(run, "answer string", barrier=True).collect()
         answers = [json.loads(row[0]) for row in rows]
         errors = [answer["error"] for answer in answers if "error" in answer]
@@ -70,6 +71,11 @@ def run_partitioned(spark: Any, job: Job) -> list[TaskOutcome]:
         f"a Spark job failed, and the last commit is intact: tasks of {names} were lost {MOST_JOBS} times",
         code=Code.SPARK_JOB_FAILED,
     )
+
+
+def new_name() -> str:
+    """Returns a name for a job, never used before."""
+    return uuid.uuid4().hex[:12]
 
 
 def _run_part(pickled: bytes, name: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -125,7 +131,7 @@ def run_part(job: Job, exchange: Exchange) -> TaskOutcome:
     exchange.look = engine.look
     engine.holder.link = Link(
         exchange,
-        recompute=job.recompute or _is_first_load(job),
+        how=_how(job),
         reason=_reason(job),
         may_give_up=job.context.options.strategy != "update",
     )
@@ -150,13 +156,19 @@ def _is_first_load(job: Job) -> bool:
     return events > sum(stored.rows for stored in job.old.values())
 
 
+def _how(job: Job) -> str:
+    """Returns the way to the new epoch, as reports name it."""
+    if job.context.options.strategy == "recompute":
+        return "recompute"
+    return "bootstrap" if job.recompute or _is_first_load(job) else "update"
+
+
 def _reason(job: Job) -> str:
-    options = job.context.options
+    if job.context.options.strategy in ("recompute", "update"):
+        return REQUESTED
     if job.recompute:
         return "the database is opened" if job.epoch == 0 else "the old rows have no numbers for these rules"
-    if _is_first_load(job):
-        return "more rows are inserted than there were"
-    return "requested by `strategy=`" if options.strategy == "update" else "the tasks have the rows of the last epoch"
+    return "more rows are inserted than there were" if _is_first_load(job) else "few rows have changed"
 
 
 def _old_rows(job: Job, routing: Routing, part: int) -> dict[str, pa.Table]:
