@@ -31,14 +31,14 @@ class Parts:
     """The only recursive stratum of a program: in `count` parts, and whole in a local engine, both with the same rows
     of the relations below."""
 
-    def __init__(self, text: str, count: int, strategy: str = "update") -> None:
+    def __init__(self, text: str, count: int, strategy: str = "update", whole: str = "update") -> None:
         self.rules = split_inputs(rules_of(text)).rules
         (self.stratum,) = [stratum for stratum in self.rules.strata if stratum.recursive]
         routing = find_routing(self.stratum, self.rules.relations)
         assert isinstance(routing, Routing), routing
         self.routing, self.count = routing, count
         self.options = Maintenance(strategy=strategy)
-        self.whole = LocalEngine(self.rules, strategy="update", track_state=True)
+        self.whole = LocalEngine(self.rules, strategy=whole, track_state=True)
         self.whole.open()
         self.directory = StateDirectory.temporary()
         self.directory.make(0)

@@ -8,6 +8,8 @@ import pytest
 from tests.engine.spark.plans.partitioned.parts import Parts
 from tests.engine.spark.plans.partitioned.programs import PROGRAMS, random_history
 
+from tidelog.engine.spark.plans.partitioned import stratum
+from tidelog.engine.spark.plans.partitioned.exchange import Exchange
 from tidelog.rules.ir import Role
 
 
@@ -27,3 +29,23 @@ def test_parts_keep_the_numbers_of_one_engine_under_random_changes(name: str, co
                 parts.load()
             assert parts.commit(changes) == {"update" if number else "bootstrap"}
         parts.close()
+
+
+def test_large_waves_are_sent_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stratum, "LARGE_MESSAGE", 100)
+    monkeypatch.setattr(stratum, "_ROUTED_TOGETHER", 3)
+    sent = []
+    monkeypatch.setattr(Exchange, "send", lambda self, parts, send=Exchange.send: sent.append(1) or send(self, parts))
+    parts = Parts(PROGRAMS["andersen"], 2)
+    for changes in random_history(random.Random(3), inputs_of(parts), 6, 12, 2):
+        parts.commit(changes)
+    parts.close()
+    assert len(sent) > 10
+
+
+def test_all_parts_give_up_an_update_that_kills_most_instances() -> None:
+    parts = Parts(PROGRAMS["closure"], 3, strategy="elastic", whole="recompute")
+    chain = [(i, i + 1) for i in range(12)]
+    assert parts.commit([(+1, "Up", chain)]) == {"bootstrap"}
+    assert parts.commit([(-1, "Up", chain[5:7])]) == {"bootstrap"}
+    parts.close()

@@ -23,6 +23,7 @@ from tidelog.engine.spark.plans.choose_plan import Plan
 from tidelog.engine.spark.plans.partitioned import task
 from tidelog.engine.spark.plans.tasks.engine_cache import ENGINES
 from tidelog.engine.spark.storage.state_files import NUMBERS, read_rows
+from tidelog.maintain.limits import Limits
 from tidelog.maintain.options import Maintenance
 
 pytestmark = pytest.mark.spark
@@ -147,6 +148,24 @@ def test_an_error_in_one_task_ends_all_and_leaves_the_last_epoch(spark: Any) -> 
         write(local, ({"Up": [(2, 5), (4, 2)]}, {}))
         expected = list(local.relation("Near").rows())
     assert before != expected
+
+
+GROWING = """
+input relation Up(x: u32, y: u32)
+output relation Far(x: u32, y: u32)
+Far(x, y) :- Up(x, y).
+Far(y, x + 1) :- Far(x, y).
+"""
+
+
+def test_limits_end_all_tasks(spark: Any) -> None:
+    options = Maintenance(limits=Limits(max_rounds=6))
+    rules = rules_of(GROWING)
+    engine = SparkEngine(rules, spark=spark, plans={"Far": "partitioned"}, maintenance=options)
+    with Database(rules, engine) as database:
+        with pytest.raises(EvaluationError, match="needs more than 6 rounds"):
+            write(database, ({"Up": [(1, 2)]}, {}))
+        assert list(database.relation("Far").rows()) == []
 
 
 @pytest.mark.slow

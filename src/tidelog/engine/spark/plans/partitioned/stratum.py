@@ -18,6 +18,7 @@ from typing import Self
 
 import numpy as np
 
+from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.local.encoding.words import Words
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.execution.bytecode import Bytecode
@@ -30,10 +31,11 @@ from tidelog.engine.spark.plans.partitioned.exchange import LARGE_MESSAGE, Excha
 from tidelog.engine.spark.plans.partitioned.instances import InstanceCodec
 from tidelog.engine.spark.plans.partitioned.routing import Routing, copy_name
 from tidelog.engine.spark.plans.tasks.subprogram import TaskProgram
+from tidelog.functions.runtime_errors import without_result
 from tidelog.maintain.options import Maintenance
 from tidelog.maintain.switch import Meter
 from tidelog.rules.analysis.copies import Copies
-from tidelog.rules.ir import RuleProgram, Stratum
+from tidelog.rules.ir import Rule, RuleProgram, Stratum
 
 GIVE_UP_SHARE = 0.45
 """An Update is given up when more instances than this share of all have died: to derive the rest costs less."""
@@ -168,6 +170,11 @@ class PartitionStratum(LocalStratum):
 
     def _home_stores(self) -> list[Store]:
         return [self.catalog.stores[number] for number in self._homes.tolist()]
+
+    def division(self, rule: Rule, error: ZeroDivisionError | None = None) -> EvaluationError:
+        written, names = self._source_rule(rule), ", ".join(self._holder.routing.copies)
+        where = f"in the rule `{written.text}` at {written.span} (stratum {names}); the last commit is intact"
+        return without_result(where, error)
 
     # Waves
 

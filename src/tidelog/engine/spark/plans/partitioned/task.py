@@ -16,7 +16,7 @@ import os
 import pickle
 import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -58,19 +58,26 @@ def run_partitioned(spark: Any, job: Job) -> list[TaskOutcome]:
     error of a task, and EvaluationError (SPARK_JOB_FAILED) if tasks were lost again and again."""
     shipped = ship(job)
     for _ in range(MOST_JOBS):
-        run = partial(_run_part, shipped, new_name())
-        rows = spark.range(0, job.buckets, 1, job.buckets).mapInArrow(run, "answer string", barrier=True).collect()
-        answers = [json.loads(row[0]) for row in rows]
+        found = collect_answers(spark, job.buckets, partial(_run_part, shipped, new_name()))
+        answers = [json.loads(text) for text in found]
         errors = [answer["error"] for answer in answers if "error" in answer]
         if errors:
             raise revive(errors[0])
         if not any(_AGAIN in answer for answer in answers) and len(answers) == job.buckets:
-            return sorted((read_outcome(row[0]) for row in rows), key=lambda each: each.bucket)
+            return sorted(map(read_outcome, found), key=lambda each: each.bucket)
     names = ", ".join(job.segment.relations)
     raise EvaluationError(
         f"a Spark job failed, and the last commit is intact: tasks of {names} were lost {MOST_JOBS} times",
         code=Code.SPARK_JOB_FAILED,
     )
+
+
+def collect_answers(
+    spark: Any, tasks: int, run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+) -> list[str]:
+    """Runs so many tasks at the same time, each for a row with its number. Returns what they answer."""
+    rows = spark.range(0, tasks, 1, tasks).mapInArrow(run, "answer string", barrier=True).collect()
+    return [row[0] for row in rows]
 
 
 def new_name() -> str:
