@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 from tests.engine.spark.plans.partitioned.parts import Parts
@@ -34,8 +35,13 @@ def test_parts_keep_the_numbers_of_one_engine_under_random_changes(name: str, co
 def test_large_waves_are_sent_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stratum, "LARGE_MESSAGE", 100)
     monkeypatch.setattr(stratum, "_ROUTED_TOGETHER", 3)
-    sent = []
-    monkeypatch.setattr(Exchange, "send", lambda self, parts, send=Exchange.send: sent.append(1) or send(self, parts))
+    sent, send = [], Exchange.send
+
+    def counted(exchange: Exchange, parts: Sequence[bytes]) -> None:
+        sent.append(len(parts))
+        send(exchange, parts)
+
+    monkeypatch.setattr(Exchange, "send", counted)
     parts = Parts(PROGRAMS["andersen"], 2)
     for changes in random_history(random.Random(3), inputs_of(parts), 6, 12, 2):
         parts.commit(changes)
