@@ -23,7 +23,7 @@ class StratumReport:
 
     relations: tuple[str, ...]
     strategy: str  # "bootstrap", "update", "recompute"; or the only way of a stratum: "groups", "weights", "rounds", …
-    place: str  # "local", "decomposed", "single task", "frames"
+    place: str  # "local", "decomposed", "single task", "partitioned", "frames"
     reason: str
     rounds: int
     instances: int  # rule instances born or killed; after a full recompute, all that it has

@@ -10,13 +10,17 @@ import json
 import pickle
 import random
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 from unittest import mock
 
+import pyarrow as pa
+
 from tidelog.engine.spark.epoch import run_epoch
 from tidelog.engine.spark.plans import choose_plan
+from tidelog.engine.spark.plans.partitioned import task as partitioned
 from tidelog.engine.spark.plans.tasks import task
 from tidelog.engine.spark.plans.tasks.engine_cache import ENGINES
 from tidelog.engine.spark.plans.tasks.task import Job, TaskOutcome, Workers, run_bucket
@@ -52,10 +56,28 @@ def run_tasks_here(forget: Callable[[], bool]) -> Callable[[Any, Job, Workers], 
         for bucket in job.bucket_numbers:
             if forget():
                 ENGINES._engines.clear()
-            outcomes.append(task._read_answer(json.dumps(asdict(run_bucket(sent, bucket)))))
+            outcomes.append(task.read_outcome(json.dumps(asdict(run_bucket(sent, bucket)))))
         return outcomes
 
     return run
+
+
+def parts_here(forget: Callable[[], bool]) -> Callable[..., list[str]]:
+    """A stand-in for `collect_answers`: the tasks are threads; before a job, `forget` says whether engines are lost."""
+
+    def collect(spark: Any, tasks: int, run: Callable[..., Iterator[pa.RecordBatch]]) -> list[str]:
+        if forget():
+            ENGINES._engines.clear()
+
+        def answer(number: int) -> str:
+            batches = iter([pa.RecordBatch.from_pydict({"id": [number]})])
+            (found,) = [text for batch in run(batches) for text in batch.column(0).to_pylist()]
+            return str(found)
+
+        with ThreadPoolExecutor(tasks) as pool:
+            return list(pool.map(answer, range(tasks)))
+
+    return collect
 
 
 @contextmanager
@@ -75,8 +97,19 @@ def tasks_here(limit: Callable[[], int], seed: int) -> Iterator[None]:
             return chosen(chooser, rows, after, **more)
 
     dice = random.Random(seed)
+    alone = choose_plan.Chooser._alone
+
+    def partitioned_at_times(chooser: choose_plan.Chooser, index: int, rows: Mapping[str, int]) -> choose_plan.Segment:
+        found, stratum = alone(chooser, index, rows), chooser._program.strata[index]
+        homes = chooser._homes(stratum)
+        if not homes or limit() == NEVER or dice.random() < 0.3:
+            return found
+        return choose_plan.Segment((stratum,), choose_plan.Plan.PARTITIONED, homes, "a test says so")
+
     with (
         mock.patch.object(choose_plan.Chooser, "choose", choose_with_limit),
+        mock.patch.object(choose_plan.Chooser, "_alone", partitioned_at_times),
+        mock.patch.object(partitioned, "collect_answers", parts_here(lambda: dice.random() < 0.5)),
         mock.patch.object(run_epoch, "run_tasks", run_tasks_here(lambda: dice.random() < 0.5)),
     ):
         yield

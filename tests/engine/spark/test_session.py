@@ -9,7 +9,13 @@ from unittest import mock
 import pytest
 
 from tidelog.diagnostics.errors import MissingDependencyError
-from tidelog.engine.spark.session import is_on_this_machine, parallel_tasks, require_java, require_pyspark
+from tidelog.engine.spark.session import (
+    is_on_this_machine,
+    parallel_tasks,
+    require_java,
+    require_pyspark,
+    tasks_together,
+)
 
 
 def test_without_java_the_error_has_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -68,6 +74,31 @@ class Remote(Session):
 )
 def test_the_settings_tell_how_many_tasks_run_at_a_time(settings: dict[str, str], tasks: int) -> None:
     assert parallel_tasks(Session(settings)) == tasks
+
+
+@pytest.mark.parametrize(
+    ("settings", "tasks"),
+    [
+        ({"spark.master": "local"}, 1),
+        ({"spark.master": "local[3]"}, 3),
+        ({"spark.master": "local[*]", "spark.default.parallelism": "6"}, 0),
+        ({"spark.master": "local[3]", "spark.task.cpus": "2"}, 0),
+        ({"spark.master": "local-cluster[2,3,1024]"}, 6),
+        ({"spark.master": "spark://host:7077", "spark.executor.instances": "4", "spark.executor.cores": "2"}, 8),
+        (
+            {
+                "spark.master": "yarn",
+                "spark.executor.instances": "4",
+                "spark.executor.cores": "2",
+                "spark.dynamicAllocation.enabled": "true",
+            },
+            0,
+        ),
+        ({"spark.master": "yarn", "spark.default.parallelism": "40"}, 0),
+    ],
+)
+def test_tasks_run_together_only_where_the_settings_say_so(settings: dict[str, str], tasks: int) -> None:
+    assert tasks_together(Session(settings)) == tasks
 
 
 def test_a_server_elsewhere_shares_no_disk_with_this_process() -> None:

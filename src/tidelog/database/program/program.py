@@ -116,8 +116,8 @@ class Program(Shown):
         readers that still need them. `keep_changes` is a number of epochs, or a time such as `"7 days"`, for which
         `db.changes_since(epoch)` has the changes of earlier epochs; the directory stores it until another value is
         given, and 0 ends it. On Spark, `plans` fixes the plans of strata, by relation, instead of a choice by
-        rules and sizes (`tidelog show --stage plan --engine spark`): `{"Reach": "decomposed"}`, `"single task"` or
-        `"frames"`; with `"auto"` also `"driver"`, for this process.
+        rules and sizes (`tidelog show --stage plan --engine spark`): `{"Reach": "decomposed"}`, `"single task"`,
+        `"partitioned"` or `"frames"`; with `"auto"` also `"driver"`, for this process.
 
         Raises UsageError for an invalid option, EvaluationError when a rule fails on the program's own facts,
         DataError for a damaged directory.

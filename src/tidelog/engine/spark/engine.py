@@ -75,6 +75,8 @@ from tidelog.rules.ir import Role, Rule, RuleProgram
 from tidelog.rules.rule_changes.rule_set import Layer, RuleSet
 from tidelog.rules.schema.storable import know_functions, unstorable_column
 
+_RANKED = frozenset({"elastic", "update", "recompute"})  # the strategies whose state rows with numbers are
+
 KEEP_EPOCHS = 8
 """The number of epochs that the files of an epoch stay after it, by default."""
 
@@ -100,9 +102,10 @@ class SparkEngine:
     tasks must reach too; without it a local session gets a temporary one, removed by `close`. If there is a state in
     it, this engine continues from it: the caller ensures that it is of the same program, `basis`.
     `plans` overrides the plan of a stratum by any of its relations (`{"Reach": "frames"}`). `buckets` is the number of
-    tasks of a decomposed segment, by default the number that the session runs at a time. `maintenance` has the options
-    of the engines inside tasks. `base` are the rules of the program as it was compiled, `rules` those that `program`
-    has. With `auto`, strata run in this process where that is faster, and a session is made when it is first needed.
+    tasks of a decomposed segment (and the most of a partitioned one), by default the number that the session runs at a
+    time. `maintenance` has the options of the engines inside tasks. `base` are the rules of the program as it was
+    compiled, `rules` those that `program` has. With `auto`, strata run in this process where that is faster, and a
+    session is made when it is first needed.
 
     Raises MissingDependencyError without PySpark or Java, UsageError for an impossible path or plan, DataError for a
     state that is damaged.
@@ -142,7 +145,9 @@ class SparkEngine:
         self._is_temporary = path is None
         self._directory = temporary_directory(self._spark) if path is None else StateDirectory(path)
         self._workers = Workers(
-            session.parallel_tasks(self._spark), session.is_on_one_machine(self._spark) and self._directory.is_local
+            session.parallel_tasks(self._spark),
+            session.is_on_one_machine(self._spark) and self._directory.is_local,
+            session.tasks_together(self._spark),
         )
         self._buckets = buckets or self._workers.count
         self._basis = basis or Basis()
@@ -176,7 +181,8 @@ class SparkEngine:
 
     def _new_chooser(self, requested: Mapping[str, str]) -> Chooser:
         is_circuit = self._maintenance.strategy == "circuit"
-        return Chooser(self._split.rules, requested, self._placement, circuit=is_circuit)
+        together = min(self._buckets, self._workers.together) if self._maintenance.strategy in _RANKED else 0
+        return Chooser(self._split.rules, requested, self._placement, circuit=is_circuit, together=together)
 
     def open(self) -> Outcome:
         """Opens the state of the last commit; in a new directory, derives the program's own facts."""

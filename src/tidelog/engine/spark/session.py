@@ -152,6 +152,20 @@ def parallel_tasks(spark: Any) -> int:
     return int(parallelism or spark.conf.get("spark.sql.shuffle.partitions", "2"))
 
 
+def tasks_together(spark: Any) -> int:
+    """Returns how many tasks of one job are certain to run at the same time; 0 if its settings do not tell."""
+    if isinstance(spark, LazySession):
+        return 0
+    get = spark.conf.get
+    if get("spark.dynamicAllocation.enabled", "false").lower() == "true" or get("spark.task.cpus", "1") != "1":
+        return 0
+    executors, cores = (get(f"spark.executor.{name}", None) for name in ("instances", "cores"))
+    if re.fullmatch(r"local(\[\d+(,.*)?\])?|local-cluster\[.*\]", _master(spark)):
+        return parallel_tasks(spark)
+    is_local = _master(spark).startswith("local")
+    return 0 if executors is None or cores is None or is_local else int(executors) * int(cores)
+
+
 def is_on_one_machine(spark: Any) -> bool:
     """True if all tasks run on one machine, so that they share its disk."""
     return isinstance(spark, LazySession) or _master(spark).startswith("local")

@@ -36,6 +36,26 @@ def test_without_a_pivot_a_single_task_serves_until_there_are_too_many_rows() ->
     assert segment.plan is Plan.FRAMES
 
 
+@pytest.mark.parametrize(
+    ("together", "rows", "plan"),
+    [
+        (2, FRAMES_ROWS - 10, Plan.SINGLE_TASK),
+        (0, FRAMES_ROWS, Plan.FRAMES),
+        (1, FRAMES_ROWS, Plan.FRAMES),
+        (2, FRAMES_ROWS, Plan.FRAMES),  # each of two tasks would have two copies of half the rows
+        (4, FRAMES_ROWS, Plan.PARTITIONED),
+        (4, 2 * FRAMES_ROWS, Plan.FRAMES),
+    ],
+)
+def test_too_many_rows_for_a_task_are_partitioned_if_tasks_run_together_and_can_hold_them(
+    together: int, rows: int, plan: Plan
+) -> None:
+    segment = Chooser(rules_of(NON_LINEAR), together=together).choose({"Edge": 10, "Reach": rows})
+    assert segment is not None
+    assert segment.plan is plan
+    assert dict(segment.pivots) == ({"Reach": 1} if plan is Plan.PARTITIONED else {})
+
+
 def test_rows_of_unrelated_relations_do_not_matter() -> None:
     program = rules_of(NON_LINEAR + "input relation Other(x: u32)")
     (segment,) = segments_of(program, {"Edge": 10, "Other": 10 * FRAMES_ROWS})
@@ -72,11 +92,20 @@ def test_a_wish_decides_and_keeps_its_stratum_apart() -> None:
         ({"Reach": "fast"}, "there is no plan 'fast'"),
         ({"Reach": "driver"}, "there is no plan 'driver'; the plans are 'decomposed', 'single task', 'frames'"),
         ({"Reach": "decomposed"}, "`Reach` cannot be decomposed"),
+        ({"Lone": "partitioned"}, "`Lone` cannot be partitioned: its rules are not recursive"),
+        ({"Far": "partitioned"}, "`Far` cannot be partitioned: no variable is in all recursive literals of `Far"),
     ],
 )
 def test_a_wish_that_cannot_be_is_an_error(plans: dict[str, str], says: str) -> None:
+    text = """
+output relation Lone(x: u32)
+output relation Far(x: u32, y: u32)
+Lone(x) :- Edge(x, x).
+Far(x, y) :- Edge(x, y).
+Far(x, y) :- Far(x, a), Edge(a, b), Far(b, y).
+"""
     with pytest.raises(UsageError, match=says):
-        Chooser(rules_of(NON_LINEAR), plans)
+        Chooser(rules_of(NON_LINEAR + text), plans)
 
 
 def test_the_choice_can_be_shown() -> None:

@@ -270,6 +270,16 @@ class Executor:
             if count:
                 yield relation, self._single.memory[0][slot], count
 
+    def take_counted(self) -> Iterator[tuple[int, Words]]:
+        """Yields the instances found, some of which repeat: relation, and a view of the buffer (columns, level, hash)
+        that is valid until the next `enumerate`. Empties the buffers."""
+        for slot, relation in enumerate(self._inside.tolist()):
+            count = int(self._counts[slot])
+            self._counts[slot] = self._counts[len(self._inside) + slot] = 0
+            if count:
+                width = self._catalog.stores[relation].columns + k.INSTANCE_EXTRA
+                yield relation, self._single.memory[0][slot][: count * width].reshape(count, width)
+
     # Waves for several threads
 
     def _begin(self, control: Words) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 
+from tidelog.diagnostics.codes import Code
+from tidelog.diagnostics.errors import EvaluationError
 from tidelog.engine.interface import Operation, StratumReport
 from tidelog.engine.spark.epoch.attempt import Attempt
 from tidelog.engine.spark.epoch.deadline import named_rule
@@ -20,6 +22,7 @@ from tidelog.engine.spark.plans.choose_plan import Chooser, Plan, Segment
 from tidelog.engine.spark.plans.frames.state_cache import StateFrame
 from tidelog.engine.spark.plans.frames.stratum import Frames, StratumInputs, run_frames
 from tidelog.engine.spark.plans.frames.update import UNCHANGED_RULES, RuleDelta
+from tidelog.engine.spark.plans.partitioned.task import run_partitioned
 from tidelog.engine.spark.plans.placement import Placement
 from tidelog.engine.spark.plans.tasks.affected_buckets import EXAMINED_ROWS, AffectedBuckets
 from tidelog.engine.spark.plans.tasks.key_filters import read_filters
@@ -129,19 +132,10 @@ class Epoch:
             self.attempt.cancellation.check()  # its engine tells of its strata
         else:
             self.attempt.begin(segment.relations)
+        if segment.plan is Plan.PARTITIONED and not self.workers.together:
+            segment = _on_frames(segment, "nobody knows how many tasks run at the same time")
         if segment.plan is Plan.FRAMES:
-            other = self.rule_deltas.get(frozenset(segment.relations))
-            recompute = self.recompute_all or (self._is_recomputed(segment) and other is None)
-            inputs = StratumInputs(self.old, self.view, self.changed, self.watch, recompute, other or UNCHANGED_RULES)
-            self.watch.on_round = partial(self.attempt.begin, segment.relations)
-            outcome, report = run_frames(self.attempt, segment, self.relations, inputs, self.frames)
-            for name, stored in outcome.stored.items():
-                self.watch.rows(name, stored.rows, named_rule(segment.strata[0]))
-            if outcome.state is not None:
-                self.states[segment.relations] = outcome.state
-            self.view.update(outcome.stored)
-            self.changed.update(outcome.changed)
-            self.reports.append(report)
+            self._run_frames(segment)
             return
         started = perf_counter()
         job = self._job(segment)
@@ -151,7 +145,18 @@ class Epoch:
         if wanted is not None and not wanted:
             return
         job = replace(job, wanted=wanted, missed=known)
-        if segment.plan is Plan.DRIVER:
+        if segment.plan is Plan.PARTITIONED:
+            try:
+                with spark_errors():
+                    outcomes = run_partitioned(self.attempt.spark, job)
+            except EvaluationError as error:
+                if error.code != Code.SPARK_JOB_FAILED:
+                    raise
+                self.attempt.cancellation.check()
+                self.watch.look()
+                self._run_frames(_on_frames(segment, f"tasks that run at the same time failed ({error.message})"))
+                return
+        elif segment.plan is Plan.DRIVER:
             outcomes = [run_in_driver(self.attempt, job)]
         else:
             with spark_errors():
@@ -172,6 +177,20 @@ class Epoch:
             if combined is not None:
                 self.reports.append(combined)
         self._note_times(segment, perf_counter() - started)
+
+    def _run_frames(self, segment: Segment) -> None:
+        other = self.rule_deltas.get(frozenset(segment.relations))
+        recompute = self.recompute_all or (self._is_recomputed(segment) and other is None)
+        inputs = StratumInputs(self.old, self.view, self.changed, self.watch, recompute, other or UNCHANGED_RULES)
+        self.watch.on_round = partial(self.attempt.begin, segment.relations)
+        outcome, report = run_frames(self.attempt, segment, self.relations, inputs, self.frames)
+        for name, stored in outcome.stored.items():
+            self.watch.rows(name, stored.rows, named_rule(segment.strata[0]))
+        if outcome.state is not None:
+            self.states[segment.relations] = outcome.state
+        self.view.update(outcome.stored)
+        self.changed.update(outcome.changed)
+        self.reports.append(report)
 
     def _note_times(self, segment: Segment, seconds: float) -> None:
         """Notes the times of the segment's strata where they ran: their own, and a share of the common time."""
@@ -199,7 +218,7 @@ class Epoch:
             old_label="+".join(labels),
             segment=segment,
             relations={name: self.relations[name] for name in mentioned},
-            buckets=self.buckets if segment.plan is Plan.DECOMPOSED else 1,
+            buckets=self._buckets(segment),
             # A relation without a state has never been touched: it is empty, and that is a state.
             recompute=self.attempt.epoch == 0
             or self.recompute_all
@@ -212,9 +231,17 @@ class Epoch:
             spent=perf_counter() - self.attempt.started,
         )
 
+    def _buckets(self, segment: Segment) -> int:
+        """Returns the number of buckets of a segment's relations. The tasks of a partitioned one run all at once."""
+        if segment.plan is Plan.PARTITIONED:
+            return min(self.buckets, self.workers.together)
+        return self.buckets if segment.plan is Plan.DECOMPOSED else 1
+
     def _wanted(self, job: Job) -> tuple[int, ...] | None:
         """Returns the buckets of a decomposed segment that the change may meet or that have missed too much already;
         None: all, because that cannot be told."""
+        if job.segment.plan is Plan.PARTITIONED:
+            return None
         owned = {name: self.old[name] for name in job.segment.relations if name in self.old}
         relations = [self.relations[name] for name in job.segment.relations]
         is_plain = not job.always and not any(
@@ -248,6 +275,11 @@ class Epoch:
         shown = [part.inspected for part in parts if part.inspected is not None]
         if shown:
             self.inspected[name] = shown
+
+
+def _on_frames(segment: Segment, why: str) -> Segment:
+    """Returns a partitioned segment on frames, which do not need tasks that run at the same time."""
+    return replace(segment, plan=Plan.FRAMES, pivots={}, reason=f"{segment.reason}; {why}")
 
 
 def still_missed(job: Job, known: Mapping[int, MissedChanges], wanted: Sequence[int]) -> dict[int, MissedChanges]:

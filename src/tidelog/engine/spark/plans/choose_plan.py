@@ -2,7 +2,9 @@
 
     decomposed    the pivot cuts the strata into buckets; one task per bucket runs its whole fixpoint
     single task   one task runs everything: the cost of a small stratum is the job, not the work
-    frames        rounds of DataFrame joins, for a stratum too large for one task and without a pivot
+    partitioned   tasks that run at the same time join their parts of a stratum and exchange what they find, for a
+                  stratum too large for one task and without a pivot
+    frames        rounds of DataFrame joins, where such tasks cannot run or their joins would not be local
 
 and, with `engine="auto"` (`placement`),
 
@@ -22,6 +24,7 @@ from enum import StrEnum
 
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
+from tidelog.engine.spark.plans.partitioned.routing import Routing, find_routing
 from tidelog.engine.spark.plans.pivot import Decomposition, find_pivots
 from tidelog.engine.spark.plans.placement import Placement, Relations
 from tidelog.engine.spark.plans.split_inputs import split_inputs
@@ -47,6 +50,7 @@ class Plan(StrEnum):
     DECOMPOSED = "decomposed"
     SINGLE_TASK = "single task"
     FRAMES = "frames"
+    PARTITIONED = "partitioned"
     DRIVER = "driver"
 
 
@@ -58,7 +62,8 @@ ONE_ENGINE = frozenset({Plan.SINGLE_TASK, Plan.DRIVER})
 class Segment:
     """Strata, in their order, that one job maintains (frames: one stratum, several jobs).
 
-    `pivots` has the pivot column of each relation for a decomposed segment and is empty otherwise.
+    `pivots` has the column that decides the bucket of each relation's rows for a decomposed or partitioned segment, and
+    is empty otherwise.
     """
 
     strata: tuple[Stratum, ...]
@@ -83,6 +88,7 @@ class Segment:
 class Chooser:
     """Chooses for one program (in the form of `split_inputs`); pivots are looked for once per group of strata. With
     `placement` strata may run in this process. With `circuit` strata that rule rows can express run on frames.
+    `together`: so many tasks of one job are certain to run at the same time.
 
     Raises UsageError when a request names no derived relation or an impossible plan.
     """
@@ -94,8 +100,11 @@ class Chooser:
         placement: Placement | None = None,
         *,
         circuit: bool = False,
+        together: int = 0,
     ) -> None:
         self._program = program
+        self._together = together
+        self._known_routings: dict[tuple[str, ...], Routing | str] = {}
         self._placement = placement
         self._circuit = circuit
         self._known_pivots: dict[tuple[str, ...], Decomposition] = {}
@@ -131,6 +140,8 @@ class Chooser:
         limit = RECURSIVE_SINGLE_TASK_ROWS if stratum.recursive else SINGLE_TASK_ROWS
         if request is not None:
             pivots = (decomposition.pivots or {}) if request is Plan.DECOMPOSED else {}
+            if request is Plan.PARTITIONED:
+                pivots = self._homes(stratum)
             return Segment((stratum,), request, pivots, "it is requested by `plans=`", is_requested=True)
         has_rule_rows = self._circuit and has_words(stratum, stratum.rules, self._program.relations)
         if has_rule_rows and self._takes_frames(stratum):
@@ -141,7 +152,10 @@ class Chooser:
             return Segment((stratum,), Plan.DECOMPOSED, decomposition.pivots, decomposition.reason)
         if size <= FRAMES_ROWS or not self._takes_frames(stratum):
             return Segment((stratum,), Plan.SINGLE_TASK, {}, decomposition.reason)
-        return Segment((stratum,), Plan.FRAMES, {}, f"{size:,} rows are too many for one task; {decomposition.reason}")
+        reason = f"{size:,} rows are too many for one task; {decomposition.reason}"
+        if self._fits_partitions(stratum, size):
+            return Segment((stratum,), Plan.PARTITIONED, self._homes(stratum), reason)
+        return Segment((stratum,), Plan.FRAMES, {}, reason)
 
     def _placed(self, segment: Segment, rows: Mapping[str, int], events: Mapping[str, int]) -> Segment:
         """Returns the segment, moved to this process if the placement says so."""
@@ -164,7 +178,7 @@ class Chooser:
             reason = first.reason if first.reason == second.reason else f"{first.reason}; {second.reason}"
             return Segment(strata, first.plan, {}, reason, is_requested)
         held_back = any(part.is_requested and part.plan is Plan.SINGLE_TASK for part in (first, second))
-        if plans & {Plan.FRAMES, Plan.DRIVER} or held_back:
+        if plans & {Plan.FRAMES, Plan.PARTITIONED, Plan.DRIVER} or held_back:
             return None
         decomposition = self._pivots(strata)
         if decomposition.pivots is None:
@@ -181,6 +195,27 @@ class Chooser:
             or rule.head.relation in inspected
             for rule in stratum.rules
         )
+
+    def _homes(self, stratum: Stratum) -> dict[str, int]:
+        """Returns the column that divides each relation of a stratum that can be partitioned."""
+        routing = self._routing(stratum)
+        return {} if isinstance(routing, str) else routing.homes
+
+    def _fits_partitions(self, stratum: Stratum, rows: int) -> bool:
+        """True if tasks that run at the same time can join so many rows, each no more than a single task may."""
+        routing = self._routing(stratum)
+        if self._together < 2 or isinstance(routing, str):
+            return False
+        return rows * max(map(len, routing.copies.values())) <= FRAMES_ROWS * self._together
+
+    def _routing(self, stratum: Stratum) -> Routing | str:
+        """Returns the routing of a stratum, or why it has none."""
+        if stratum.relations not in self._known_routings:
+            found = find_routing(stratum, self._program.relations)
+            if not self._takes_frames(stratum):
+                found = "it has weights, groups or a transformer"
+            self._known_routings[stratum.relations] = found
+        return self._known_routings[stratum.relations]
 
     def _pivots(self, strata: tuple[Stratum, ...]) -> Decomposition:
         names = tuple(name for stratum in strata for name in stratum.relations)
@@ -217,6 +252,9 @@ class Chooser:
                 )
             if request == Plan.DECOMPOSED and decomposition.pivots is None:
                 raise _impossible(f"`{name}` cannot be decomposed: {decomposition.reason}")
+            routing = self._routing(self._program.strata[place])
+            if request == Plan.PARTITIONED and isinstance(routing, str):
+                raise _impossible(f"`{name}` cannot be partitioned: {routing}")
             checked[place] = Plan(request)
         return checked
 

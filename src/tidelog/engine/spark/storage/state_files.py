@@ -165,6 +165,17 @@ def read_weights(
     return table if cut is None else rows_of_bucket(table, cut.column, cut.buckets, cut.bucket)
 
 
+def read_part(directory: StateDirectory, relation: Relation, stored: Stored | None, cut: Cut | None) -> pa.Table:
+    """Returns the rows of a counted relation with their numbers: those of a bucket, which the files may be cut by or
+    not. Holds the rows of one stored bucket beside them."""
+    if stored is None or cut is None or stored.is_cut(cut):
+        return read_weights(directory, relation, stored, cut, numbers=True)
+    form = _Form.of(relation, NUMBERS)
+    parts = (_read_buckets(directory, [bucket], form, None) for bucket in stored.buckets)
+    mine = [rows_of_bucket(part, cut.column, cut.buckets, cut.bucket) for part in parts]
+    return pa.concat_tables([form.empty, *mine])
+
+
 def read_changes(directory: StateDirectory, relation: Relation, changed: Changed) -> pa.Table:
     """Returns inserted (`_total` 1) and deleted (0) rows; weighted rows with the changes of their weights."""
     table = _read_files(directory, changed.files, _Form.of(relation, (TOTAL,)))

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidelog.diagnostics.errors import TidelogError
-from tidelog.engine.interface import ChangeRows, Operation, StratumReport
+from tidelog.engine.interface import ChangeRows, Operation, Outcome, StratumReport
 from tidelog.engine.spark.plans.choose_plan import Plan, Segment
 from tidelog.engine.spark.plans.tasks.claim import claimed_buckets
 from tidelog.engine.spark.plans.tasks.engine_cache import ENGINES, Key
@@ -82,6 +82,8 @@ class Job:
     @property
     def filtered(self) -> dict[str, tuple[int, ...]]:
         """The filtered columns of the segment's relations."""
+        if self.segment.plan is Plan.PARTITIONED:
+            return {}
         rules = (rule for stratum in self.segment.strata for rule in stratum.rules)
         return joined_columns(rules, self.segment.relations)
 
@@ -101,7 +103,7 @@ class Job:
 
     def key(self, bucket: int) -> Key:
         """Returns the key of the bucket's engine in `EngineCache`."""
-        return (self.directory.address, self.buckets, bucket, *self.segment.relations)
+        return (self.directory.address, self.segment.plan.value, self.buckets, bucket, *self.segment.relations)
 
     def cut(self, name: str, bucket: int) -> Cut | None:
         """Returns the bucket's part of a relation of the segment; None: all of it."""
@@ -141,7 +143,8 @@ class TaskOutcome:
 
 @dataclass(slots=True)
 class Workers:
-    """The Python processes of a session: how many run at a time, and whether they and the state are on this machine.
+    """The Python processes of a session: how many run at a time, whether they and the state are on this machine, and
+    how many are certain to run at the same time (`together`, 0 if nobody knows).
 
     Both by the relations of a job: `owners` has the process that ran each bucket last, `missed` the buckets that have
     had no task since.
@@ -149,6 +152,7 @@ class Workers:
 
     count: int
     are_here: bool
+    together: int = 0
     owners: dict[tuple[str, ...], list[int | None]] = field(default_factory=dict)
     missed: dict[tuple[str, ...], dict[int, MissedChanges]] = field(default_factory=dict)
 
@@ -199,7 +203,7 @@ def run_bucket(job: Job, bucket: int, meet: Callable[[LocalEngine], object] | No
         # These changes do not change the bucket's rows, but its engine needs them in the relations below.
         operations = [each for missed in job.missed[bucket].changes for each in below.changes(missed)] + operations
     if kept is None and is_touched:
-        own = {name: state_files.with_input(_old_state(job, bucket, name), False) for name in job.segment.relations}
+        own = {name: state_files.with_input(old_state(job, bucket, name), False) for name in job.segment.relations}
         engine.load({**below.states(job.old), **own})
     relations, strata = _update(job, bucket, engine, operations)
     if kept is not None or is_touched:
@@ -208,16 +212,21 @@ def run_bucket(job: Job, bucket: int, meet: Callable[[LocalEngine], object] | No
 
 
 _REPLACING = ("bootstrap", "recompute")
-_Result = tuple[dict[str, BucketRelation], tuple[StratumReport, ...]]
+BucketResult = tuple[dict[str, BucketRelation], tuple[StratumReport, ...]]
 
 
-def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operation]) -> _Result:
+def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operation]) -> BucketResult:
     """Commits the changes to the loaded engine and writes the result."""
     outcome = None
     if operations or job.always:
         outcome = engine.step(operations) if job.always else engine.commit(operations)
     if outcome is None:
         return {name: _as_it_was(job, bucket, name) for name in job.segment.relations}, ()
+    return written_update(job, bucket, engine, outcome)
+
+
+def written_update(job: Job, bucket: int, engine: LocalEngine, outcome: Outcome) -> BucketResult:
+    """Writes the bucket after an epoch of its engine, which had the bucket's old state."""
     replaced = {name for each in outcome.report.strata if each.strategy in _REPLACING for name in each.relations}
     relations = {}
     for name in job.segment.relations:
@@ -225,10 +234,10 @@ def _update(job: Job, bucket: int, engine: LocalEngine, operations: list[Operati
         old = job.old_bucket(name, bucket)
         if old is None or name in replaced:
             # Cut otherwise until now, or every number is new: the old files are of no use.
-            table = _whole(job, name, engine)
-            written = _written_whole(job, name, table)
+            table = whole_bucket(job, name, engine)
+            written = written_whole(job, name, table)
         else:
-            rows, whole = engine.count(name), partial(_whole, job, name, engine)
+            rows, whole = engine.count(name), partial(whole_bucket, job, name, engine)
             touched = engine.state_changes(name).select(_columns(job, name))
             written = state_files.write_bucket(*place, name, old, rows, touched, whole)
             written = _with_keys(job, name, written, touched, old.keys)
@@ -249,7 +258,7 @@ def _is_all_new(old: Bucket | None, written: Bucket, difference: ChangeRows) -> 
     return old == Bucket() and written.base_rows == difference.inserted_count() and not difference.deleted_count()
 
 
-def _recompute(job: Job, bucket: int, engine: LocalEngine, below: TaskInputs) -> _Result:
+def _recompute(job: Job, bucket: int, engine: LocalEngine, below: TaskInputs) -> BucketResult:
     """Derives everything from the facts, and writes it with its difference to the old rows."""
     engine.spent = job.spent
     outcome = engine.open()
@@ -267,8 +276,8 @@ def _recompute(job: Job, bucket: int, engine: LocalEngine, below: TaskInputs) ->
     relations = {}
     for name in job.segment.relations:
         relation, place = job.relations[name], (job.directory, job.epoch)
-        new = _whole(job, name, engine)
-        written = _written_whole(job, name, new)
+        new = whole_bucket(job, name, engine)
+        written = written_whole(job, name, new)
         old = state_files.read_weights(job.directory, relation, job.old.get(name), job.cut(name, bucket))
         if relation.weighted:
             is_stream = relation.kind is Kind.STREAM
@@ -276,7 +285,7 @@ def _recompute(job: Job, bucket: int, engine: LocalEngine, below: TaskInputs) ->
             difference = state_files.sum_weights(weights, state_files.value_names(relation))
             changed = state_files.write_weights(*place, relation, difference)
         elif old.num_rows:
-            changed = state_files.write_changes(*place, relation, _without(new, old), _without(old, new))
+            changed = state_files.write_changes(*place, relation, rows_without(new, old), rows_without(old, new))
         else:
             # All rows are inserted: the state file serves as the file of changes.
             changed = Changed(written.base, new.num_rows, 0) if written.base else None
@@ -321,10 +330,10 @@ def _with_inspected(
 def _as_it_was(job: Job, bucket: int, name: str) -> BucketRelation:
     """Returns the old files; if the relation was cut otherwise until now, writes its rows in the new cut."""
     old = job.old_bucket(name, bucket)
-    return BucketRelation(_written_whole(job, name, _old_state(job, bucket, name)) if old is None else old)
+    return BucketRelation(written_whole(job, name, old_state(job, bucket, name)) if old is None else old)
 
 
-def _written_whole(job: Job, name: str, table: pa.Table) -> Bucket:
+def written_whole(job: Job, name: str, table: pa.Table) -> Bucket:
     """Writes the bucket with just these rows, and their filters."""
     return _with_keys(job, name, state_files.write_whole(job.directory, job.epoch, name, table), table, None)
 
@@ -337,12 +346,13 @@ def _with_keys(job: Job, name: str, bucket: Bucket, rows: pa.Table, old: str | N
     return replace(bucket, keys=write_filters(job.directory, job.epoch, name, columns, rows, old))
 
 
-def _old_state(job: Job, bucket: int, name: str) -> pa.Table:
+def old_state(job: Job, bucket: int, name: str) -> pa.Table:
+    """Returns the rows of the bucket before the epoch, with their numbers."""
     cut = job.cut(name, bucket)
     return state_files.read_weights(job.directory, job.relations[name], job.old.get(name), cut, numbers=True)
 
 
-def _without(rows: pa.Table, others: pa.Table) -> pa.Table:
+def rows_without(rows: pa.Table, others: pa.Table) -> pa.Table:
     """Returns the rows whose values are not among the others; both tables have numbers beside them."""
     values = [name for name in rows.column_names if name not in NUMBERS]
     if not rows.num_rows or not others.num_rows:
@@ -356,7 +366,8 @@ def _columns(job: Job, name: str) -> list[str]:
     return [*state_files.value_names(job.relations[name]), *NUMBERS]
 
 
-def _whole(job: Job, name: str, engine: LocalEngine) -> pa.Table:
+def whole_bucket(job: Job, name: str, engine: LocalEngine) -> pa.Table:
+    """Returns the rows of the bucket after the epoch, with their numbers."""
     return engine.state_table(name).select(_columns(job, name))
 
 
@@ -376,7 +387,7 @@ def _new_engine(job: Job, task: TaskProgram) -> LocalEngine:
 
 def _run(spark: Any, tasks: int, function: Callable[..., Iterator[pa.RecordBatch]]) -> dict[int, TaskOutcome]:
     answers = spark.range(0, tasks, 1, tasks).mapInArrow(function, "answer string").collect()
-    return {outcome.bucket: outcome for outcome in (_read_answer(row[0]) for row in answers)}
+    return {outcome.bucket: outcome for outcome in (read_outcome(row[0]) for row in answers)}
 
 
 def _claim_and_answer(
@@ -410,7 +421,8 @@ def _answer(job: Job, bucket: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"answer": [answer]})
 
 
-def _read_answer(text: str) -> TaskOutcome:
+def read_outcome(text: str) -> TaskOutcome:
+    """Reads the answer of a task. Raises the error that it tells of."""
     value = json.loads(text)
     if "error" in value:
         raise revive(value["error"])
