@@ -181,7 +181,9 @@ class SparkEngine:
 
     def _new_chooser(self, requested: Mapping[str, str]) -> Chooser:
         is_circuit = self._maintenance.strategy == "circuit"
-        together = min(self._buckets, self._workers.together) if self._maintenance.strategy in _RANKED else 0
+        # Tasks exchange what they find by files. On one machine that is known to be fast, elsewhere it is for the user to say.
+        may_exchange = self._maintenance.strategy in _RANKED and self._workers.are_here
+        together = min(self._buckets, self._workers.together) if may_exchange else 0
         return Chooser(self._split.rules, requested, self._placement, circuit=is_circuit, together=together)
 
     def open(self) -> Outcome:
