@@ -181,7 +181,7 @@ class SparkEngine:
 
     def _new_chooser(self, requested: Mapping[str, str]) -> Chooser:
         is_circuit = self._maintenance.strategy == "circuit"
-        # Tasks exchange what they find by files. On one machine that is known to be fast, elsewhere it is for the user to say.
+        # Tasks exchange rule instances by files. That is fast on one machine; elsewhere `plans=` has to request it.
         may_exchange = self._maintenance.strategy in _RANKED and self._workers.are_here
         together = min(self._buckets, self._workers.together) if may_exchange else 0
         return Chooser(self._split.rules, requested, self._placement, circuit=is_circuit, together=together)
