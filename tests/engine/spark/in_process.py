@@ -81,9 +81,10 @@ def parts_here(forget: Callable[[], bool]) -> Callable[..., list[str]]:
 
 
 @contextmanager
-def tasks_here(limit: Callable[[], int], seed: int) -> Iterator[None]:
+def tasks_here(limit: Callable[[], int], seed: int, *, partitioned_share: float = 0.7) -> Iterator[None]:
     """Runs tasks in this process, where half of them find no engine. `limit` gives, for each choice of a plan, the
-    rows above which to decompose: `ALWAYS`, `NEVER`, or in between."""
+    rows above which to decompose: `ALWAYS`, `NEVER`, or in between. Such a share of the strata that can be partitioned
+    is, if the limit allows several tasks."""
     chosen = choose_plan.Chooser.choose
 
     def choose_with_limit(
@@ -102,7 +103,7 @@ def tasks_here(limit: Callable[[], int], seed: int) -> Iterator[None]:
     def partitioned_at_times(chooser: choose_plan.Chooser, index: int, rows: Mapping[str, int]) -> choose_plan.Segment:
         found, stratum = alone(chooser, index, rows), chooser._program.strata[index]
         homes = chooser._homes(stratum)
-        if not homes or limit() == NEVER or dice.random() < 0.3:
+        if not homes or limit() == NEVER or dice.random() >= partitioned_share:
             return found
         return choose_plan.Segment((stratum,), choose_plan.Plan.PARTITIONED, homes, "a test says so")
 

@@ -27,7 +27,7 @@ BUCKETS = 3
 def counted() -> Iterator[list[tuple[int, ...]]]:
     """The buckets that have tasks, job by job."""
     jobs: list[tuple[int, ...]] = []
-    with tasks_here(lambda: ALWAYS, seed=1):
+    with tasks_here(lambda: ALWAYS, seed=1, partitioned_share=0):
         run = vars(run_epoch)["run_tasks"]
 
         def count(spark: Any, job: Any, workers: Any) -> Any:
