@@ -56,7 +56,7 @@ class TakenFiles:
         for folder, files in folders.items():
             times = Folder(folder).times()
             for path, name in files:
-                if times.get(name, 0) > self._times[path]:
+                if name in times and times[name] != self._times[path]:
                     self._times[path] = times[name]
                     changed.append(path)
         return sorted(changed)

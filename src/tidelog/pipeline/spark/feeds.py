@@ -28,6 +28,7 @@ from tidelog.io.formats import CSV
 from tidelog.pipeline.addresses import is_pattern, on_this_machine, shown_place
 from tidelog.pipeline.batch import Batch, Records, SourceRange, Stop, Take
 from tidelog.pipeline.batch_log import LOCAL_LOG
+from tidelog.pipeline.changed_files import ChangedFile, ChangeWarnings
 from tidelog.pipeline.local.records import columns_of, read_document, read_documents, read_text
 from tidelog.pipeline.records import Record
 from tidelog.pipeline.settings import Feed
@@ -66,6 +67,7 @@ class SparkFeeds:
         self._failure: BaseException | None = None
         self._taking = threading.Lock()
         self._taken = TakenFiles(folder / "log")
+        self._changes = ChangeWarnings(warn)
 
     def check(self, last: int | None) -> None:
         described = [[feed.relation, feed.place.format, feed.place.written] for feed in self._feeds]
@@ -183,14 +185,7 @@ class SparkFeeds:
             raise DataError(f"the feeds cannot be read: Spark says: {said(error)}", code=Code.SOURCE_FAILED) from error
 
     def _tell_changes(self, but: Collection[str] = ()) -> None:
-        for path in self._taken.changed():
-            if path in but:
-                continue
-            self._warn(
-                f"{path} has changed since its batch was planned, and files are read once. Rows of it may be missing:"
-                " write a file elsewhere, move it into the folder when it is finished, and put the missing rows into"
-                " a new file"
-            )
+        self._changes.tell([ChangedFile(path) for path in self._taken.changed() if path not in but])
 
     def _batch(self, frame: Any, number: int) -> Batch:
         with naming("changes"):
