@@ -160,15 +160,22 @@ def test_spark_tells_of_a_file_with_another_time_whether_later_or_earlier(tmp_pa
     path.parent.mkdir()
     path.write_text(LINE % ("c", "d"))
     os.utime(path, (5000, 5000))
-    source = tmp_path / "log/sources/0"
+    feeds = Folder(str(tmp_path / "feeds"))
+    source = tmp_path / "feeds/log/sources/0"
     source.mkdir(parents=True)
     entry = {"path": path.as_uri(), "timestamp": 5_000_000, "batchId": 0}
     (source / "0").write_text(f"v1\n{json.dumps(entry)}\n")
-    taken = TakenFiles(Folder(str(tmp_path / "log")))
+    taken = TakenFiles(feeds)
     assert taken.changed() == []
     for second in (7000, 3000):
         os.utime(path, (second, second))
         assert taken.changed() == [str(path)]
         assert taken.changed() == []
-    path.unlink()
+    os.utime(path, (8000, 8000))
+    taken.read_again([str(path), str(path.with_name("gone.json"))])
     assert taken.changed() == []
+    assert TakenFiles(feeds).changed() == []
+    os.utime(path, (9000, 9000))
+    assert TakenFiles(feeds).changed() == [str(path)]
+    path.unlink()
+    assert TakenFiles(feeds).changed() == []

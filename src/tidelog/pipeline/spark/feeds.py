@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import json
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from time import monotonic
@@ -66,7 +66,7 @@ class SparkFeeds:
         self._supposed: list[Feed] = []
         self._failure: BaseException | None = None
         self._taking = threading.Lock()
-        self._taken = TakenFiles(folder / "log")
+        self._taken = TakenFiles(folder)
         self._changes = ChangeWarnings(warn)
 
     def check(self, last: int | None) -> None:
@@ -122,7 +122,8 @@ class SparkFeeds:
         planned = planned_files(self._folder / "log")
         for path in missing(planned):
             self._warn(f"{path} no longer exists and is left out of its batch")
-        self._tell_changes(but=planned)
+        self._taken.read_again(planned)
+        self._tell_changes()
         while True:
             writer = self._stream().writeStream.foreachBatch(take_frame)
             writer = writer.option("checkpointLocation", self._folder.spark_path("log"))
@@ -184,8 +185,8 @@ class SparkFeeds:
                 raise self._failure from None
             raise DataError(f"the feeds cannot be read: Spark says: {said(error)}", code=Code.SOURCE_FAILED) from error
 
-    def _tell_changes(self, but: Collection[str] = ()) -> None:
-        self._changes.tell([ChangedFile(path) for path in self._taken.changed() if path not in but])
+    def _tell_changes(self) -> None:
+        self._changes.tell([ChangedFile(path) for path in self._taken.changed()])
 
     def _batch(self, frame: Any, number: int) -> Batch:
         with naming("changes"):
