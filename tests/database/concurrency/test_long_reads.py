@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tidelog
-from tidelog.engine.local.queries import later_lines
+from tidelog.engine.local.queries import later_lines, store_at
 from tidelog.engine.local.storage.versions import Pins
 
 PROGRAM = "input relation R(n: s64, m: s64)\noutput relation Q(m: s64, n: s64)\nQ(m, n) :- R(n, m)."
@@ -27,6 +27,7 @@ def test_a_scan_is_of_its_commit_whatever_is_committed_while_it_copies(
     before: int, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(later_lines, "_FEW", few)
+    monkeypatch.setattr(store_at, "_ROWS_AT_ONCE", 7)
     db = tidelog.compile(PROGRAM).open()
     rows = [(n, n % 7) for n in range(100)]
     commit(db, [], rows)
@@ -52,6 +53,7 @@ def test_a_scan_is_of_its_commit_whatever_is_committed_while_it_copies(
         assert pinned.relation("R").rows() == left
         assert not is_left
         assert pinned.relation("R").rows() == left
+        assert sorted(map(tuple, pinned.relation("R").to_arrow().to_pandas().to_numpy().tolist())) == left
         assert pinned.relation("R").lookup(m=3) == [row for row in left if row[1] == 3]
         assert len(pinned.relation("R")) == len(left)
     with db.snapshot() as pinned:

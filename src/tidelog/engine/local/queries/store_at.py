@@ -21,6 +21,7 @@ from tidelog.engine.local.storage.versions import Change
 
 _NO_LINES: Words = np.empty(0, dtype=np.int64)
 _BUCKET = 256
+_ROWS_AT_ONCE = 1 << 16
 _TRIES = 3
 
 
@@ -49,13 +50,32 @@ class StoreAt:
 
     def lines(self) -> Words:
         """Returns the lines of all rows."""
+        return np.flatnonzero(self._present())
+
+    def all_words(self) -> Words:
+        """Returns a copy of the columns of all rows, each column in one piece, without more memory than that."""
+        present, rows = self._present(), self.store.held_rows()
+        copied: Words = np.empty((np.count_nonzero(present), self.columns), dtype=np.int64, order="F")
+        block: Words = np.empty((_ROWS_AT_ONCE, self.columns), dtype=np.int64)
+        end = 0
+        for first in range(0, len(present), _ROWS_AT_ONCE):
+            lines = np.flatnonzero(present[first : first + _ROWS_AT_ONCE]).astype(np.int32)
+            lines += first
+            part = block[: len(lines)]
+            entry_points.gather(rows, lines, part)
+            copied[end : end + len(lines)] = part
+            end += len(lines)
+        return copied
+
+    def _present(self) -> npt.NDArray[np.bool_]:
+        """Returns a byte for each line, 1 for those of the rows."""
         # The copy may have some rows of later commits. Whatever it has of them, what they changed is undone below, so
         # no turn has to wait until it is made.
         present = self._versions.settle(self.store).array[: self._versions.used].view(np.bool_).copy()
         back = self._pins.steady(self._lines_back)
         present[back] = True
         self._later.remove_from(present)
-        return np.flatnonzero(present)
+        return present
 
     def _lines_back(self) -> Words:
         self._catch_up()
