@@ -100,3 +100,26 @@ def test_a_long_read_that_turns_have_disturbed_keeps_the_next_turn_waiting_and_n
     writer.join(60)
     assert found == ["undisturbed"]
     assert turned.is_set()
+
+
+def test_a_state_that_is_pinned_again_while_its_last_pin_ends_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = tidelog.compile(PROGRAM).open()
+    commit(db, [], [(1, 2)])
+    release = Pins.release
+    pinned: list[tidelog.Snapshot] = []
+
+    def late(pins: Pins, number: int) -> bool:
+        """Ends a pin; then others pin the same commit and make the next one, before the caller goes on."""
+        is_last = release(pins, number)
+        if is_last and not pinned:
+            pinned.append(db.snapshot())
+            commit(db, [(1, 2)], [(3, 4)])
+        return is_last
+
+    monkeypatch.setattr(Pins, "release", late)
+    assert len(db.relation("R")) == 1
+    assert pinned[0].relation("R").rows() == [(1, 2)]
+    assert pinned[0].relation("Q").rows() == [(2, 1)]
+    pinned[0].close()
+    assert db.relation("R").rows() == [(3, 4)]
+    db.close()

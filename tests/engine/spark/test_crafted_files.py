@@ -25,7 +25,8 @@ def test_no_crafted_file_crashes_or_raises_raw(tmp_path: Path) -> None:
 
 def test_a_manifest_whose_kept_changes_are_nothing_is_damaged(tmp_path: Path) -> None:
     make(tmp_path / "made")
-    for number, wrong in enumerate([None, [], 0, "", False]):
+    nothing: tuple[object, ...] = (None, [], 0, "", False)
+    for number, wrong in enumerate(nothing):
         (path,) = shutil.copytree(tmp_path / "made", tmp_path / str(number)).glob("manifest-*")
         document = json.loads(path.read_text())
         document["manifest"]["kept"] = wrong

@@ -62,7 +62,8 @@ class LocalReads:
 
     def release(self) -> None:
         """Ends one pin."""
-        if self._pins.release(self._commit) and self._is_retired:
+        if self._pins.release(self._commit) and self._is_retired and not self._pins.is_held(self._commit):
+            # Between the two, somebody may have pinned the commit, and another commit may have followed.
             self._let_go()
         if self._pins.keeping:
             with self._indexer.idle() as is_idle:
