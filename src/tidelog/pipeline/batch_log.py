@@ -1,16 +1,17 @@
 """Log of the content of each batch, written before a batch is taken: a line of JSON per batch in `batches.jsonl`.
 
     {"start": {"Edge": {"table": "2f…", "version": 3}}}
-    {"batch": 7, "files": {"feed/edge": ["0012.json"]}, "sizes": {"feed/edge": [2048]},
+    {"batch": 7, "files": {"feed/edge": ["0012.json"]}, "sizes": {"feed/edge": [2048]}, "times": {"feed/edge": [17…]},
      "positions": {"Edge": {"from": {"table": "2f…", "version": 3}, "to": {"table": "2f…", "version": 5}}}}
 
 The commit itself stores the number of the last committed batch. So a batch that is in the log and not committed is
 always taken again, with the same files and positions, and no other batch has any of them. An unfinished last line is no
-batch: it was never taken. The sizes are those of the files when the batch was planned; earlier versions did not write
-them. `start` has the positions at which feeds begin whose first rows are loaded with the starting tables.
+batch: it was never taken. The sizes are those of the files when the batch was last about to be taken, and the times
+those at which they had last been written to, in nanoseconds; earlier versions did not write them. `start` has the
+positions at which feeds begin whose first rows are loaded with the starting tables.
 
-A position from which nothing can be read again may be replaced as long as its batch is not committed: a later `start`
-replaces an earlier one, and a line with the number of the last batch replaces that batch.
+As long as a batch is not committed, positions from which nothing can be read again, sizes and times may be replaced: a
+later `start` replaces an earlier one, and a line with the number of the last batch replaces that batch.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,11 @@ from tidelog.diagnostics.errors import DataError
 Files = Mapping[str, list[str]]
 """File names, relative to their folder, by the path of the feed as it is written in the pipeline file."""
 
-Sizes = Mapping[str, list[int]]
-"""The bytes of the files, in the same order."""
+Numbers = Mapping[str, list[int]]
+"""Numbers of the files, in the same order: their bytes, or their times."""
+
+Version = tuple[int | None, int | None]
+"""The size and the time of a file; None where the log does not say."""
 
 LOCAL_LOG = "batches.jsonl"
 
@@ -47,7 +52,8 @@ class Planned:
     """The content of a batch: files by feed, and ranges of positions by relation."""
 
     files: Files = field(default_factory=dict)
-    sizes: Sizes = field(default_factory=dict)
+    sizes: Numbers = field(default_factory=dict)
+    times: Numbers = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
 
 
@@ -59,7 +65,7 @@ class BatchLog:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / LOCAL_LOG
         self._batches: list[Planned] = []
-        self._taken: dict[str, dict[str, int | None]] = {}
+        self._taken: dict[str, dict[str, Version]] = {}
         self.start: Mapping[str, Any] = {}
         self._read()
 
@@ -83,8 +89,8 @@ class BatchLog:
         """True if a file is part of some batch."""
         return name in self._taken.get(feed, ())
 
-    def size(self, feed: str, name: str) -> int | None:
-        """Returns the bytes of a file when its batch was planned; None if the log does not say."""
+    def version(self, feed: str, name: str) -> Version:
+        """Returns the size and the time that a file had when its batch was about to be taken."""
         return self._taken[feed][name]
 
     def begin(self, positions: Mapping[str, Any]) -> None:
@@ -103,7 +109,8 @@ class BatchLog:
     def replace_last(self, planned: Planned) -> None:
         """Replaces the last batch, which is not committed."""
         self._append(_entry(self.next - 1, planned))
-        self._batches[-1] = planned
+        self._batches.pop()
+        self._note(planned)
 
     def _append(self, entry: Mapping[str, Any]) -> None:
         line = json.dumps(entry, ensure_ascii=False) + "\n"
@@ -134,13 +141,13 @@ class BatchLog:
                 raise TypeError("the start has positions by feed")
             self.start = entry["start"]
             return
-        number, files, sizes = entry["batch"], entry["files"], entry.get("sizes", {})
-        _check_entry(files, sizes)
+        number, files = entry["batch"], entry["files"]
+        sizes, times = entry.get("sizes", {}), entry.get("times", {})
+        _check_entry(files, sizes, times)
         ranges = {name: Range(each["from"], each["to"]) for name, each in entry.get("positions", {}).items()}
-        planned = Planned(files, sizes, ranges)
-        if ranges and number == self.next - 1:
-            self._batches[-1] = planned
-            return
+        planned = Planned(files, sizes, times, ranges)
+        if self._batches and number == self.next - 1 and files == self._batches[-1].files:
+            self._batches.pop()
         if number != self.next:
             raise DataError(
                 f"{self._path}: batch {self.next} is missing in the log of batches", code=Code.DAMAGED_DATABASE
@@ -150,25 +157,32 @@ class BatchLog:
     def _note(self, planned: Planned) -> None:
         self._batches.append(planned)
         for feed, names in planned.files.items():
-            known: list[int | None] = [*planned.sizes.get(feed, ())] or [None] * len(names)
-            self._taken.setdefault(feed, {}).update(zip(names, known, strict=True))
+            sizes, times = planned.sizes.get(feed, ()), planned.times.get(feed, ())
+            versions = zip_longest(sizes, times) if sizes or times else [(None, None)] * len(names)
+            self._taken.setdefault(feed, {}).update(zip(names, versions, strict=True))
 
 
 def _entry(number: int, planned: Planned) -> dict[str, Any]:
-    entry: dict[str, Any] = {"batch": number, "files": planned.files, "sizes": planned.sizes}
+    entry: dict[str, Any] = {
+        "batch": number,
+        "files": planned.files,
+        "sizes": planned.sizes,
+        "times": planned.times,
+    }
     if planned.ranges:
         entry["positions"] = {name: {"from": each.begin, "to": each.end} for name, each in planned.ranges.items()}
     return entry
 
 
-def _check_entry(files: object, sizes: object) -> None:
+def _check_entry(files: object, sizes: object, times: object) -> None:
     """Raises TypeError for a line of JSON that is no batch."""
-    for value, kind in ((files, str), (sizes, int)):
+    for value, kind in ((files, str), (sizes, int), (times, int)):
         if not isinstance(value, dict) or not all(
             isinstance(each, list) and all(type(item) is kind for item in each) for each in value.values()
         ):
-            raise TypeError("a batch has lists of files by feed, and as many sizes")
+            raise TypeError("a batch has lists of files by feed, and as many sizes and times")
     assert isinstance(files, dict)
-    assert isinstance(sizes, dict)
-    if any(len(files.get(feed, ())) != len(each) for feed, each in sizes.items()):
-        raise TypeError("a batch has as many sizes as files")
+    for what, numbers in (("sizes", sizes), ("times", times)):
+        assert isinstance(numbers, dict)
+        if any(len(files.get(feed, ())) != len(each) for feed, each in numbers.items()):
+            raise TypeError(f"a batch has as many {what} as files")

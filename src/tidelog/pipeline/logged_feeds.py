@@ -3,8 +3,9 @@
 The next batch is all files of all folders that no batch has yet, and of each source the changes after the position at
 which the last batch ended. `maxFilesPerTrigger` limits the files of a folder in a batch; the oldest are first.
 
-A file is taken once, as it is then. If its size is another one later, somebody was still writing it: that is told, once
-for each size, since rows of it may be missing.
+A file is taken once, as it is then. If its size or its time is another one later, somebody has written to it: that is
+told, once for each size and time, since rows of it may be missing. For a batch that failed and is read again, the sizes
+and times before the last try count.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from pathlib import Path
 from tidelog.diagnostics.codes import Code
 from tidelog.diagnostics.errors import UsageError
 from tidelog.pipeline.batch import Batch, Records, SourceRange, Stop, Take
-from tidelog.pipeline.batch_log import BatchLog, Files, Planned, Range, Sizes
+from tidelog.pipeline.batch_log import BatchLog, Planned, Range
+from tidelog.pipeline.changed_files import ChangedFile, ChangeWarnings
 from tidelog.pipeline.local.formats import files_at
 from tidelog.pipeline.local.records import read_records
 from tidelog.pipeline.settings import FILES_PER_BATCH, Feed
@@ -38,7 +40,8 @@ class LoggedFeeds:
         self._folder = folder
         self._warn = warn
         self._log = BatchLog(folder)
-        self._told: set[tuple[str, str, int]] = set()
+        self._changes = ChangeWarnings(warn)
+        self._told: set[tuple[str, str, int, int]] = set()
         self._sources: dict[str, Source] = {}
         for feed in self._feeds:
             if not feed.place.folder.exists():
@@ -102,21 +105,36 @@ class LoggedFeeds:
                 source.acknowledge(position)
 
     def _renew(self, number: int) -> None:
-        """Replaces, in a batch that was not committed, the first rows of a feed that cannot be read again."""
+        """Replaces, in a batch that was not committed, the first rows of a feed that cannot be read again, and the
+        sizes and times of files, which will be read as they are now."""
         planned = self._log.planned(number)
-        renewed = {
+        ranges = {
             name: replace(each, end=self._sources[name].start(each.end)) if each.begin is None else each
             for name, each in planned.ranges.items()
             if name in self._sources
         }
-        if renewed != planned.ranges:
-            self._log.replace_last(replace(planned, ranges=renewed))
+        sizes, times = dict(planned.sizes), dict(planned.times)
+        for feed in self._feeds:
+            if found := self._versions(feed, planned):
+                sizes[feed.place.written] = [size for size, _ in found]
+                times[feed.place.written] = [time for _, time in found]
+        renewed = replace(planned, sizes=sizes, times=times, ranges=ranges)
+        if renewed != planned:
+            self._log.replace_last(renewed)
+
+    def _versions(self, feed: Feed, planned: Planned) -> list[tuple[int, int]]:
+        """Returns the present sizes and times of the files of a batch; those of the log for files that are gone."""
+        known = self._log.version
+        found = []
+        for name in planned.files.get(feed.place.written, ()):
+            size, time = _version(_path(feed, name)) or known(feed.place.written, name)
+            found.append((size or 0, time or 0))
+        return found
 
     def _new(self) -> Planned | None:
         """Returns the next batch; None if there is nothing new."""
-        files, sizes = self._new_files()
-        ranges = self._new_ranges()
-        return Planned(files, sizes, ranges) if files or ranges else None
+        found = replace(self._new_files(), ranges=self._new_ranges())
+        return found if found.files or found.ranges else None
 
     def _new_ranges(self) -> dict[str, Range]:
         found = {}
@@ -127,37 +145,40 @@ class LoggedFeeds:
                 found[name] = Range(begin, end)
         return found
 
-    def _new_files(self) -> tuple[Files, Sizes]:
-        """Returns the files of the next batch, and their sizes; tells of taken files that have changed since."""
-        found: dict[str, list[str]] = {}
+    def _new_files(self) -> Planned:
+        """Returns the files of the next batch; tells of taken files that have changed since."""
+        files: dict[str, list[str]] = {}
         sizes: dict[str, list[int]] = {}
+        times: dict[str, list[int]] = {}
+        changed: list[ChangedFile] = []
         for feed in self._feeds:
             at_most = int(feed.place.options.get(FILES_PER_BATCH, 0)) or None
             new = []
             for path in files_at(feed.place):
-                name, size = _name(path, feed), _size(path)
-                if size is None:
+                name, version = _name(path, feed), _version(path)
+                if version is None:
                     continue  # it has just been removed
                 if self._log.is_taken(feed.place.written, name):
-                    self._tell_change(feed, path, name, size)
+                    changed += self._changed(feed, path, name, version)
                 else:
-                    new.append((name, size))
+                    new.append((name, *version))
             if new:
-                found[feed.place.written] = [name for name, _ in new[:at_most]]
-                sizes[feed.place.written] = [size for _, size in new[:at_most]]
-        return found, sizes
+                place = feed.place.written
+                names, its_sizes, its_times = zip(*new[:at_most], strict=True)
+                files[place], sizes[place], times[place] = [*names], [*its_sizes], [*its_times]
+        self._changes.tell(changed)
+        return Planned(files, sizes, times)
 
-    def _tell_change(self, feed: Feed, path: Path, name: str, size: int) -> None:
-        before = self._log.size(feed.place.written, name)
-        told = feed.place.written, name, size
-        if before is None or before == size or told in self._told:
+    def _changed(self, feed: Feed, path: Path, name: str, version: tuple[int, int]) -> Iterator[ChangedFile]:
+        """Yields a taken file if it has changed since, and this was not told yet."""
+        known = self._log.version(feed.place.written, name)
+        told = feed.place.written, name, *version
+        if told in self._told or all(before in (None, now) for before, now in zip(known, version, strict=True)):
             return
         self._told.add(told)
-        self._warn(
-            f"{path} has changed since its batch was planned: it had {before:,} bytes and has {size:,}, and files are "
-            "read once. Rows of it may be missing: write a file elsewhere, move it into the folder when it is "
-            "finished, and put the missing rows into a new file"
-        )
+        before, size = known[0], version[0]
+        is_resized = before is not None and before != size
+        yield ChangedFile(str(path), f": it had {before:,} bytes and has {size:,}" if is_resized else "")
 
     def _batch(self, number: int) -> Batch:
         planned = self._log.planned(number)
@@ -176,7 +197,7 @@ class LoggedFeeds:
 
     def _records(self, feed: Feed, names: Sequence[str]) -> Iterator[Records]:
         for name in names:
-            path = feed.place.folder if feed.place.folder.is_file() else feed.place.folder / name
+            path = _path(feed, name)
             if path.exists():
                 yield read_records(path, feed, self._relations[feed.relation])
             else:
@@ -188,8 +209,14 @@ def _name(path: Path, feed: Feed) -> str:
     return path.name if path == folder else path.relative_to(folder).as_posix()
 
 
-def _size(path: Path) -> int | None:
+def _path(feed: Feed, name: str) -> Path:
+    return feed.place.folder if feed.place.folder.is_file() else feed.place.folder / name
+
+
+def _version(path: Path) -> tuple[int, int] | None:
+    """Returns the size of a file and the time at which it was last written to; None if there is none."""
     try:
-        return path.stat().st_size
+        found = path.stat()
     except OSError:
         return None
+    return found.st_size, found.st_mtime_ns

@@ -8,6 +8,9 @@ from tests.check.programs import checked, wrong
 from tidelog.check.program import Assign, Condition
 from tidelog.check.show_expression import show_expression
 from tidelog.check.typed import Expression
+from tidelog.compile_program import compile_program
+from tidelog.diagnostics.errors import ProgramError
+from tidelog.diagnostics.spans import Source
 
 
 def assigned(value: str) -> Expression:
@@ -139,3 +142,12 @@ def test_a_literal_with_an_exponent_beyond_everything_is_a_float_and_no_decimal(
     assert str(assigned(value).type) == "double"
     assert str(assigned(f"{value}: double").type) == "double"
     assert wrong(f"Any(true) :- Num(a, b, c), var v: decimal<10, 2> = {value}.") != []
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_an_integer_that_is_too_large_for_a_double_is_refused(sign: str) -> None:
+    rule = "input relation F(x: double)\noutput relation G(x: double)\nG(x / {0}) :- F(x), x > {0}, x < {1}.\n"
+    with pytest.raises(ProgramError) as caught:
+        compile_program(Source("t.dl", rule.format(f"{sign}{10**309}", 10**308)))
+    assert [each.code for each in caught.value.diagnostics] == ["E211", "E211"]
+    assert "...00000` does not fit into `double`" in str(caught.value)

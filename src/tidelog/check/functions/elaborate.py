@@ -346,12 +346,12 @@ def as_value(node: ast.Expression, type_: Type) -> typed.Value:
     value = literal_value(node)
     if not isinstance(type_, FloatType) or not isinstance(value, int | float):
         return value
-    number = float(value)
-    if type_.width == 32:
-        try:
+    try:
+        number = float(value)
+        if type_.width == 32:
             number = float(struct.unpack("f", struct.pack("f", number))[0])
-        except OverflowError:
-            number = float("inf") if number > 0 else float("-inf")
+    except OverflowError:  # of a `double`, that is reported where its type is found
+        number = float("inf") if value > 0 else float("-inf")
     return number + 0.0
 
 

@@ -37,7 +37,7 @@ from tidelog.diagnostics.report import Diagnostic, diagnostic
 from tidelog.diagnostics.spans import Span
 from tidelog.scaled_values import fits
 from tidelog.syntax import ast
-from tidelog.types import DecimalType, IntegerType, Type, integer_range
+from tidelog.types import DecimalType, FloatType, IntegerType, Type, integer_range
 
 Reason = tuple[Span, str]
 Reasons = tuple[Reason, ...]
@@ -345,6 +345,9 @@ class Inference:
             label = f"`{type_}` holds {cut(low)} to {cut(high)}"
             message = f"`{cut(value)}` does not fit into `{type_}`"
             self.report(Code.LITERAL_OUT_OF_RANGE, message, literal.node.span, label)
+        elif isinstance(type_, FloatType) and isinstance(value, int) and not is_finite(value):
+            message = f"`{cut(value)}` does not fit into `{type_}`"
+            self.report(Code.LITERAL_OUT_OF_RANGE, message, literal.node.span, "the largest is about 1.8e308")
 
     def report_unknown(
         self, what: str, node: ast.Expression, example: str = "u64", label: str = "its type is not known"
@@ -367,6 +370,15 @@ class Inference:
         """Reports, and gives the draft of what was reported."""
         self.diagnostics.append(diagnostic(code, message, span, label, related=related, notes=notes, help=help))
         return BROKEN
+
+
+def is_finite(value: int) -> bool:
+    """True if an integer, rounded to a `double`, is a number."""
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def cut(value: int | Decimal) -> str:

@@ -62,7 +62,8 @@ class LocalReads:
 
     def release(self) -> None:
         """Ends one pin."""
-        if self._pins.release(self._commit) and self._is_retired:
+        if self._pins.release(self._commit) and self._is_retired and not self._pins.is_held(self._commit):
+            # Between the two, somebody may have pinned the commit, and another commit may have followed.
             self._let_go()
         if self._pins.keeping:
             with self._indexer.idle() as is_idle:
@@ -82,15 +83,15 @@ class LocalReads:
             self._stores, self._at, self._queries = {}, {}, None
 
     def table(self, relation: str) -> pa.Table:
-        at = self.at(relation)
-        return self._values.words_to_table(at.words(at.lines()), self.program.relations[relation])
+        return self._values.words_to_table(
+            self.at(relation).all_words(), self.program.relations[relation], may_keep=True
+        )
 
     def rows(self, relation: str) -> list[tuple[Row, int]]:
         declared = self.program.relations[relation]
         if declared.kind is not Kind.SET and relation in self._runtime.weighted:
             return bag_to_rows(self._view.bag(relation), declared, self._values)
-        at = self.at(relation)
-        return [(row, 1) for row in self._values.words_to_rows(at.words(at.lines()), declared)]
+        return [(row, 1) for row in self._values.words_to_rows(self.at(relation).all_words(), declared)]
 
     def lookup(self, relation: str, columns: tuple[int, ...], key: Row) -> list[Row]:
         at, declared = self.at(relation), self.program.relations[relation]

@@ -67,7 +67,8 @@ class SparkReads:
 
     def release(self) -> None:
         """Ends one pin."""
-        if self._pins.release(self.manifest) and self._is_retired:
+        if self._pins.release(self.manifest) and self._is_retired and not self._pins.is_held(self.manifest):
+            # Between the two, somebody may have pinned the state, and another commit may have followed.
             self._forget()
 
     def retire(self) -> None:

@@ -15,6 +15,8 @@ from typing import Any
 from tidelog.pipeline.addresses import shown_place
 from tidelog.pipeline.spark.folder import Folder
 
+_READ_AGAIN = "read_again.json"
+
 
 def planned_files(log: Folder) -> list[str]:
     """Returns the files that were planned for the last batch, if it was not taken: they will be read again."""
@@ -38,12 +40,24 @@ def missing(paths: Iterable[str]) -> list[str]:
 
 
 class TakenFiles:
-    """The files of all batches that were planned, and the time at which each was last changed by then."""
+    """The files of all batches that were planned, and the time at which each was last changed by then.
 
-    def __init__(self, log: Folder) -> None:
-        self._log = log
+    A batch that failed is read again, with its files as they are then: `folder` has a note of their times.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._log = folder / "log"
         self._read: set[str] = set()
-        self._times: dict[str, int] = {}
+        self._times: dict[str, int] = json.loads(folder.read_text(_READ_AGAIN) or "{}")
+
+    def read_again(self, paths: Iterable[str]) -> None:
+        """Notes the times of files that are about to be read again."""
+        times = {path: time for path in paths if (time := _time(path)) is not None}
+        if times:
+            noted = json.loads(self._folder.read_text(_READ_AGAIN) or "{}") | times
+            self._folder.write_text(_READ_AGAIN, json.dumps(noted))
+            self._times |= times
 
     def changed(self) -> list[str]:
         """Returns the files that were changed since their batches were planned; each again only if it changes again."""
@@ -56,7 +70,7 @@ class TakenFiles:
         for folder, files in folders.items():
             times = Folder(folder).times()
             for path, name in files:
-                if times.get(name, 0) > self._times[path]:
+                if name in times and times[name] != self._times[path]:
                     self._times[path] = times[name]
                     changed.append(path)
         return sorted(changed)
@@ -94,6 +108,11 @@ def _files(folder: Folder) -> Iterator[tuple[int, str]]:
 
 def _entries(folder: Folder, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder.read_text(name) or "").splitlines()[1:]]
+
+
+def _time(path: str) -> int | None:
+    parent, _, name = path.rpartition("/")
+    return Folder(parent or "/").times().get(name)
 
 
 def _is_there(path: str) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import json
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from time import monotonic
@@ -28,6 +28,7 @@ from tidelog.io.formats import CSV
 from tidelog.pipeline.addresses import is_pattern, on_this_machine, shown_place
 from tidelog.pipeline.batch import Batch, Records, SourceRange, Stop, Take
 from tidelog.pipeline.batch_log import LOCAL_LOG
+from tidelog.pipeline.changed_files import ChangedFile, ChangeWarnings
 from tidelog.pipeline.local.records import columns_of, read_document, read_documents, read_text
 from tidelog.pipeline.records import Record
 from tidelog.pipeline.settings import Feed
@@ -65,7 +66,8 @@ class SparkFeeds:
         self._supposed: list[Feed] = []
         self._failure: BaseException | None = None
         self._taking = threading.Lock()
-        self._taken = TakenFiles(folder / "log")
+        self._taken = TakenFiles(folder)
+        self._changes = ChangeWarnings(warn)
 
     def check(self, last: int | None) -> None:
         described = [[feed.relation, feed.place.format, feed.place.written] for feed in self._feeds]
@@ -120,7 +122,8 @@ class SparkFeeds:
         planned = planned_files(self._folder / "log")
         for path in missing(planned):
             self._warn(f"{path} no longer exists and is left out of its batch")
-        self._tell_changes(but=planned)
+        self._taken.read_again(planned)
+        self._tell_changes()
         while True:
             writer = self._stream().writeStream.foreachBatch(take_frame)
             writer = writer.option("checkpointLocation", self._folder.spark_path("log"))
@@ -182,15 +185,8 @@ class SparkFeeds:
                 raise self._failure from None
             raise DataError(f"the feeds cannot be read: Spark says: {said(error)}", code=Code.SOURCE_FAILED) from error
 
-    def _tell_changes(self, but: Collection[str] = ()) -> None:
-        for path in self._taken.changed():
-            if path in but:
-                continue
-            self._warn(
-                f"{path} has changed since its batch was planned, and files are read once. Rows of it may be missing:"
-                " write a file elsewhere, move it into the folder when it is finished, and put the missing rows into"
-                " a new file"
-            )
+    def _tell_changes(self) -> None:
+        self._changes.tell([ChangedFile(path) for path in self._taken.changed()])
 
     def _batch(self, frame: Any, number: int) -> Batch:
         with naming("changes"):

@@ -243,9 +243,14 @@ class Values:
         columns = (self.decode(words[:, i].copy(), column.type) for i, column in enumerate(relation.columns))
         return list(zip(*columns, strict=True))
 
-    def words_to_table(self, words: Words, relation: Relation) -> pa.Table:
-        """Returns the rows of a relation as a table with its `stored_schema`."""
-        arrays = [self._words_to_column(words[:, i], column.type) for i, column in enumerate(relation.columns)]
+    def words_to_table(self, words: Words, relation: Relation, *, may_keep: bool = False) -> pa.Table:
+        """Returns the rows of a relation as a table with its `stored_schema`; `may_keep`: nobody will change the words,
+        so the table may use their memory.
+        """
+        arrays = [
+            self._words_to_column(words[:, i], column.type, may_keep=may_keep)
+            for i, column in enumerate(relation.columns)
+        ]
         if not arrays:
             return empty_rows(len(words))
         return pa.Table.from_arrays(arrays, schema=stored_schema(relation))
@@ -263,12 +268,13 @@ class Values:
         ids = pool.intern_all(values, distinct=True)
         return ids[encoded.indices.to_numpy(zero_copy_only=False)] if len(ids) else np.empty(0, np.int64)
 
-    def _words_to_column(self, words: Words, type_: Type) -> pa.Array | pa.ChunkedArray:
+    def _words_to_column(self, words: Words, type_: Type, *, may_keep: bool) -> pa.Array | pa.ChunkedArray:
         match type_:
             case BoolType():
                 return arrow_numbers(words != 0)
             case BitType(width) | SignedType(width) if width <= 64:
-                return arrow_numbers(words.astype(arrow_type(type_).to_pandas_dtype()))
+                is_copied = not (may_keep and words.flags.c_contiguous)
+                return arrow_numbers(words.astype(arrow_type(type_).to_pandas_dtype(), copy=is_copied))
             case DateType() | TimestampType() | DurationType() | DecimalType() if is_word(type_):
                 return scaled_array(words, type_)
         pool = self.pool(type_)

@@ -16,16 +16,18 @@ from tidelog.engine.local.kernels.memory import (
     entry_point,
     hash_end,
     hash_word,
+    kernel,
     load32,
     load64,
+    short_entry_point,
 )
 
 ABSENT, MOVED = -1, -2
-"""Results of `read_bucket`: there is no bucket for the key; the bucket moved while it was read. Below MOVED: the bucket
+"""Results of `copy_bucket`: there is no bucket for the key; the bucket moved while it was read. Below MOVED: the bucket
 has as many lines as the result is below it, more than there is room for."""
 
 
-@entry_point("int64(int64[::1], int64[:,::1], int64, int64[::1])")
+@short_entry_point("int64(int64[::1], int64[:,::1], int64, int64[::1])")
 def find_line(slots, rows, columns, row):
     """Returns the line of a row by the index that has these slots, or -1."""
     address = row.ctypes.data
@@ -44,8 +46,20 @@ def find_line(slots, rows, columns, row):
     return -1
 
 
-@entry_point("int64(int64[::1], int64[:,::1], int32[::1], int64[::1], int32[::1])")
+@short_entry_point("int64(int64[::1], int64[:,::1], int32[::1], int64[::1], int32[::1])")
 def read_bucket(table, entries, pool, key, lines):
+    """Calls `copy_bucket`, for not so many lines that other threads would notice."""
+    return copy_bucket(table, entries, pool, key, lines)
+
+
+@entry_point("int64(int64[::1], int64[:,::1], int32[::1], int64[::1], int32[::1])")
+def read_large_bucket(table, entries, pool, key, lines):
+    """Calls `copy_bucket`, for any number of lines."""
+    return copy_bucket(table, entries, pool, key, lines)
+
+
+@kernel
+def copy_bucket(table, entries, pool, key, lines):
     """Writes the lines of the bucket of a key, and returns how many there are; see also ABSENT and MOVED."""
     count = entries.shape[1] - k.ENTRY_EXTRA
     state = HASH_START

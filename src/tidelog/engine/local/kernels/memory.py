@@ -6,7 +6,14 @@ capacities in the tables of `layout` are checked before a kernel writes.
 
 from __future__ import annotations
 
-from tidelog.engine.local.machine_code.declare import EntryPoint, entry_point, inlined, intrinsic, kernel
+from tidelog.engine.local.machine_code.declare import (
+    EntryPoint,
+    entry_point,
+    inlined,
+    intrinsic,
+    kernel,
+    short_entry_point,
+)
 
 __all__ = [
     "HASH_START",
@@ -30,6 +37,7 @@ __all__ = [
     "load_four",
     "prefetch",
     "prefetch_read",
+    "short_entry_point",
     "store8",
     "store16",
     "store32",

@@ -26,6 +26,7 @@ from tidelog.engine.local.kernels.memory import (
     load_eight,
     load_four,
     prefetch_read,
+    short_entry_point,
     store64,
 )
 
@@ -157,7 +158,7 @@ def intern_text(H, address, length):
     return add_text(H, address, length, hashed, place) if has_room(H, length) else -1
 
 
-@entry_point("int64(int64[::1], int64, int64)")
+@short_entry_point("int64(int64[::1], int64, int64)")
 def look_up_text(H, address, length):
     """Returns the id of a string, or -1."""
     slot = load64(H[SLOTS], find_text(H, address, length, hash_text(address, length)))

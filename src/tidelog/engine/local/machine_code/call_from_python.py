@@ -1,9 +1,9 @@
 """The function that Python calls, in LLVM: Python objects → the arguments of a kernel, and its result → a Python int.
 
 For each entry point this adds `call(self, arguments, count)` in the calling convention of Python's built-in functions
-(`METH_FASTCALL`). It checks each argument against the signature, releases the interpreter while the kernel runs, and
-needs nothing of Numba at run time: arrays are read as NumPy's C interface lays them out, and what a kernel allocates
-comes from `malloc`.
+(`METH_FASTCALL`). It checks each argument against the signature, and releases the interpreter while the kernel runs,
+unless the kernel is short. It needs nothing of Numba at run time: arrays are read as NumPy's C interface lays them out,
+and what a kernel allocates comes from `malloc`.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class _Caller:
         return made._getvalue()
 
 
-def add_caller(context: Any, module: Any, fndesc: Any, name: str) -> None:
-    """Adds to a module of LLVM the function by which Python calls a compiled kernel."""
+def add_caller(context: Any, module: Any, fndesc: Any, name: str, *, is_short: bool) -> None:
+    """Adds to a module of LLVM the function by which Python calls a compiled kernel; see `EntryPoint`."""
     caller = _Caller(context, module, name)
     builder = caller.builder
     _, arguments, count = caller.function.args
@@ -130,9 +130,10 @@ def add_caller(context: Any, module: Any, fndesc: Any, name: str) -> None:
         is_array = isinstance(kind, types.Array)
         values.append(caller.array(given, kind, position) if is_array else caller.number(given, kind))
     native = context.declare_function(module, fndesc)
-    thread = builder.call(caller.extern("PyEval_SaveThread", _POINTER), [])
+    thread = None if is_short else builder.call(caller.extern("PyEval_SaveThread", _POINTER), [])
     status, result = context.call_conv.call_function(builder, native, fndesc.restype, fndesc.argtypes, values)
-    builder.call(caller.extern("PyEval_RestoreThread", ir.VoidType(), _POINTER), [thread])
+    if thread is not None:
+        builder.call(caller.extern("PyEval_RestoreThread", ir.VoidType(), _POINTER), [thread])
     with builder.if_then(status.is_error, likely=False):
         caller.fail("PyExc_MemoryError", f"{name}() failed")
     if fndesc.restype == types.none:

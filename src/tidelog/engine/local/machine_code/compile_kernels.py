@@ -67,16 +67,16 @@ def compile_entry_point(entry_point: EntryPoint, levels: Iterable[str]) -> dict[
     dispatcher = njit(**INNER)(entry_point.function)
     dispatcher.compile(entry_point.signature)
     (compiled,) = dispatcher.overloads.values()
-    whole = _whole_module(compiled, entry_point.function.__name__)
+    whole = _whole_module(compiled, entry_point.function.__name__, is_short=entry_point.is_short)
     return {level: link(_object_code(whole, level), SYMBOL) for level in levels}
 
 
 @global_compiler_lock
-def _whole_module(compiled: Any, name: str) -> bytes:
+def _whole_module(compiled: Any, name: str, *, is_short: bool) -> bytes:
     """Returns a compiled function, all that it calls, and the function that Python calls, not optimised yet."""
     context = cpu_target.target_context
     module = context.codegen().create_library(name).create_ir_module("caller")
-    add_caller(context, module, compiled.fndesc, name)
+    add_caller(context, module, compiled.fndesc, name, is_short=is_short)
     whole = compiled.library._get_module_for_linking().clone()
     for part in (llvm.parse_assembly(RUN_TIME), llvm.parse_assembly(str(module))):
         part.triple, part.data_layout = whole.triple, whole.data_layout

@@ -54,14 +54,18 @@ class Intrinsic:
 
 
 class EntryPoint:
-    """A kernel that Python calls: it has one signature, and its first call loads its machine code."""
+    """A kernel that Python calls: it has one signature, and its first call loads its machine code.
 
-    __slots__ = ("_loaded", "function", "signature")
+    Other threads may run Python meanwhile, except while a kernel runs that `is_short`.
+    """
+
+    __slots__ = ("_loaded", "function", "is_short", "signature")
     seconds_loading = 0.0  # of all entry points, in this process
 
-    def __init__(self, function: Callable[..., Any], signature: str) -> None:
+    def __init__(self, function: Callable[..., Any], signature: str, *, is_short: bool = False) -> None:
         self.function = function
         self.signature = signature
+        self.is_short = is_short
         self._loaded: Callable[..., Any] | None = None
 
     @property
@@ -114,9 +118,20 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 def entry_point(signature: str) -> Callable[[Callable[..., Any]], EntryPoint]:
     """Makes a function an entry point."""
+    return _entry_point(signature, is_short=False)
 
+
+def short_entry_point(signature: str) -> Callable[[Callable[..., Any]], EntryPoint]:
+    """Makes a function an entry point that takes some microseconds, whatever its arguments.
+
+    It keeps the interpreter: a thread that lets go of it may get it back after milliseconds only, beside others.
+    """
+    return _entry_point(signature, is_short=True)
+
+
+def _entry_point(signature: str, *, is_short: bool) -> Callable[[Callable[..., Any]], EntryPoint]:
     def make(function: Callable[..., Any]) -> EntryPoint:
-        made = EntryPoint(function, signature)
+        made = EntryPoint(function, signature, is_short=is_short)
         ENTRY_POINTS.append(made)
         return made
 

@@ -42,11 +42,12 @@ def numba_entry_point(entry_point: EntryPoint) -> Callable[..., Any]:
     Numba stamps a cached function with its file alone; this one is stamped with the sources of all kernels that it may
     call, so that it is compiled again whenever one of them changes."""
     make_dispatchers()
+    options = OPTIONS | {"nogil": not entry_point.is_short}
     try:
-        dispatcher = njit(cache=True, **OPTIONS)(entry_point.function)
+        dispatcher = njit(cache=True, **options)(entry_point.function)
         dispatcher._cache._cache_file._source_stamp = sources_digest(entry_point.function.__module__)
     except RuntimeError:  # no folder that Numba may write to
-        dispatcher = njit(**OPTIONS)(entry_point.function)
+        dispatcher = njit(**options)(entry_point.function)
     dispatcher.compile(entry_point.signature)
     dispatcher.disable_compile()
     compiled: Callable[..., Any] = dispatcher

@@ -10,7 +10,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).parents[3]
 _MODULES = "tidelog.engine.local"
 _IMPORT = re.compile(r"^from (tidelog\.engine\.local[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
-_ENTRY_POINT = re.compile(r"^@entry_point\b", re.MULTILINE)
+_ENTRY_POINT = re.compile(r"^@(short_)?entry_point\b", re.MULTILINE)
 # What decides how every kernel is compiled, and how Python calls it.
 _COMPILER = ("intrinsics", "call_from_python", "numba_kernels", "compile_kernels", "link")
 

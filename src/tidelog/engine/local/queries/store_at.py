@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tidelog.engine.local.kernels import committed_reads, entry_points
 from tidelog.engine.local.kernels import layout as k
+from tidelog.engine.local.queries.later_lines import LaterLines
 from tidelog.engine.local.storage import row_counts
 from tidelog.engine.local.storage.arrangement import Arrangement
 from tidelog.engine.local.storage.store import FEW, Lines, Store, Words
@@ -20,6 +21,7 @@ from tidelog.engine.local.storage.versions import Change
 
 _NO_LINES: Words = np.empty(0, dtype=np.int64)
 _BUCKET = 256
+_ROWS_AT_ONCE = 1 << 16
 _TRIES = 3
 
 
@@ -34,7 +36,7 @@ class StoreAt:
         self._lock = Lock()
         self._seen = commit  # the changes up to this commit are in the next fields
         self._after: tuple[Change, ...] = ()
-        self._gone: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)  # lines inserted later
+        self._later = LaterLines()
         self._back: Words = _NO_LINES  # lines deleted later
         self._back_words: Words | None = None
         self._numbers: tuple[Words, Words] | None = None
@@ -48,16 +50,36 @@ class StoreAt:
 
     def lines(self) -> Words:
         """Returns the lines of all rows."""
-        present = self._pins.steady(self._present)
-        return np.flatnonzero(present)
+        return np.flatnonzero(self._present())
+
+    def all_words(self) -> Words:
+        """Returns a copy of the columns of all rows, each column in one piece, without more memory than that."""
+        present, rows = self._present(), self.store.held_rows()
+        copied: Words = np.empty((np.count_nonzero(present), self.columns), dtype=np.int64, order="F")
+        block: Words = np.empty((_ROWS_AT_ONCE, self.columns), dtype=np.int64)
+        end = 0
+        for first in range(0, len(present), _ROWS_AT_ONCE):
+            lines = np.flatnonzero(present[first : first + _ROWS_AT_ONCE]).astype(np.int32)
+            lines += first
+            part = block[: len(lines)]
+            entry_points.gather(rows, lines, part)
+            copied[end : end + len(lines)] = part
+            end += len(lines)
+        return copied
 
     def _present(self) -> npt.NDArray[np.bool_]:
-        after = self._catch_up()
+        """Returns a byte for each line, 1 for those of the rows."""
+        # The copy may have some rows of later commits. Whatever it has of them, what they changed is undone below, so
+        # no turn has to wait until it is made.
         present = self._versions.settle(self.store).array[: self._versions.used].view(np.bool_).copy()
-        present[self._back] = True
-        for change in after:
-            present[change.inserted] = False
+        back = self._pins.steady(self._lines_back)
+        present[back] = True
+        self._later.remove_from(present)
         return present
+
+    def _lines_back(self) -> Words:
+        self._catch_up()
+        return self._back
 
     def words(self, lines: Words) -> Words:
         """Returns a copy of the columns of some rows."""
@@ -117,13 +139,13 @@ class StoreAt:
         if arrangement is None or (moves := arrangement.moves) & 1:
             return None
         arrays = arrangement.table.array, arrangement.entries.array, arrangement.pool.array
-        room = _BUCKET
+        read, room = committed_reads.read_bucket, _BUCKET
         while True:
             lines: Lines = np.empty(room, dtype=np.int32)
-            count = int(committed_reads.read_bucket(*arrays, key, lines))
+            count = int(read(*arrays, key, lines))
             if count >= committed_reads.MOVED:
                 break
-            room = committed_reads.MOVED - count + _BUCKET
+            read, room = committed_reads.read_large_bucket, committed_reads.MOVED - count + _BUCKET
         if count == committed_reads.MOVED or arrangement.moves != moves:
             return None
         found = lines[: max(count, 0)].astype(np.int64)
@@ -155,10 +177,7 @@ class StoreAt:
         present = self._versions.settle(self.store).array
         within = lines < len(present)
         here: npt.NDArray[np.bool_] = within & (present[np.where(within, lines, 0)] != 0)
-        if len(self._gone):
-            within = lines < len(self._gone)
-            here &= ~(within & self._gone[np.where(within, lines, 0)])
-        return here
+        return here & ~self._later.has(lines) if self._later else here
 
     def _matching_back(self, columns: tuple[int, ...], key: Words) -> Words:
         """Returns the lines of rows that were deleted after the commit and have these words in these columns."""
@@ -180,16 +199,13 @@ class StoreAt:
         with self._lock:
             new = tuple(change for change in history if change.commit > self._seen)
             if new:
-                most = max((int(change.inserted.max(initial=-1)) for change in new), default=-1) + 1
-                gone = np.zeros(max(most, len(self._gone)), dtype=np.bool_)
-                gone[: len(self._gone)] = self._gone
-                for change in new:
-                    gone[change.inserted] = True
-                deleted = np.concatenate([self._back, *(change.deleted for change in new)]).astype(np.int64)
-                within = deleted < len(gone)
-                self._gone = gone
-                self._back = deleted[~(within & gone[np.where(within, deleted, 0)])] if len(gone) else deleted
-                self._back_words = self._numbers = None
+                self._later.add(new)
+                deleted = np.concatenate([change.deleted for change in new]).astype(np.int64)
+                deleted = deleted[~self._later.has(deleted)]
+                self._back, words = np.concatenate([self._back, deleted]), self._back_words
+                if words is not None:
+                    self._back_words = np.concatenate([words, self.words(deleted)])
+                self._numbers = None
                 self._after = (*self._after, *new)
                 self._seen = new[-1].commit
             return self._after
@@ -212,7 +228,8 @@ class StoreAt:
         totals, metas = row_counts.totals(block, self.columns).copy(), row_counts.metas(block, self.columns).copy()
         touched = np.flatnonzero(metas & k.TOUCHED_BIT)
         if len(touched) and self.store.is_attached:
-            log = self.store.held_log()
+            log = self.store.held_log()  # of the epoch that runs: it may be long
+            log = log[np.isin(log[:, k.LOGGED_LINE], lines[touched])]
             order = np.argsort(log[:, k.LOGGED_LINE], kind="stable")
             _take_logged(lines, totals, metas, log[order], touched)
         if after:

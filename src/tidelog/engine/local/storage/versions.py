@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -42,14 +43,23 @@ _TRIES = 4
 _NO_ROWS = Growing(np.uint8, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Change:
-    """The effect of one commit on a relation. `log` has lines with their numbers before it (`layout.LOGGED_LINE` …)."""
+    """The effect of one commit on a relation. `log` has lines with their numbers before it (`layout.LOGGED_LINE` …).
+
+    `used` is the number of lines before it: rows in lines from there on are of this commit or of later ones.
+    """
 
     commit: int
+    used: int
     inserted: Lines
     deleted: Lines
     log: Words
+
+    @cached_property
+    def reused(self) -> Lines:
+        """The lines of inserted rows that other rows had before: few, where a commit inserts many rows."""
+        return self.inserted[self.inserted < self.used]
 
     @property
     def bytes(self) -> int:
@@ -124,7 +134,7 @@ class Versions:
         if not store.gives_overlay_away:
             inserted, deleted, log = arrays
             arrays = inserted.copy(), deleted.copy(), log.copy()
-        return Change(pins.commits + 1, *arrays)
+        return Change(pins.commits + 1, self.used, *arrays)
 
     def after_commit(self, store: Store, change: Change | None) -> None:
         line = store.line
@@ -166,9 +176,14 @@ class Keeper(Protocol):
 
 
 class Pins:
-    """The pinned commits of an engine, and the turn. `commits` counts the commits of the engine so far."""
+    """The pinned commits of an engine, and the turn. `commits` counts the commits of the engine so far.
+
+    Two locks, always taken in this order: `still` keeps turns waiting, `turn` is the turn itself. A long read that
+    turns have disturbed again and again takes the first one alone: the next commit waits for it, but no other reader.
+    """
 
     def __init__(self) -> None:
+        self.still = RLock()
         self.turn = RLock()
         self.sequence = 0  # odd while the turn lasts
         self.commits = 0
@@ -221,6 +236,7 @@ class Pins:
         return self
 
     def __enter__(self) -> None:
+        self.still.acquire()
         self.turn.acquire()
         self._depth += 1
         if self._depth == 1:
@@ -231,6 +247,7 @@ class Pins:
         if self._depth == 0:
             self.sequence += 1
         self.turn.release()
+        self.still.release()
 
     def steady(self, read: Callable[[], Result]) -> Result:
         """Returns the result of a read during which no turn began: reads again, and at last keeps turns waiting."""
@@ -247,5 +264,5 @@ class Pins:
                 continue
             if self.sequence == sequence:
                 return found
-        with self.turn:
+        with self.still:
             return read()

@@ -47,8 +47,8 @@ def check_body(body: Mapping[str, Any]) -> None:
             if changed is not None:
                 _changed(changed, f"waiting/{name}")
 
-    if body.get("kept"):
-        kept = _fields(body["kept"], "kept", {"retention", "since"})
+    if kept := _object(body.get("kept", {}), "kept"):
+        _fields(kept, "kept", {"retention", "since"})
         Retention.of_document(_object(kept["retention"], "kept/retention"))
         _need(type(kept["since"]) is int and -1 <= kept["since"] <= body["epoch"], "kept/since")
 
