@@ -12,7 +12,6 @@ The caller then starts a job with another name. So within one name every step ha
 from __future__ import annotations
 
 import json
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -170,13 +169,14 @@ class Exchange:
             yield from self._part(name, header, start)
             for number in range(header["continued"]):
                 more = self._read_header(f"{name}.{number}")
-                if more is not None:
-                    yield from self._part(f"{name}.{number}", *more)
+                if more is None:  # it was written before the file that tells of it
+                    raise FileNotFoundError(f"{name}.{number}")
+                yield from self._part(f"{name}.{number}", *more)
 
     def _part(self, name: str, header: Mapping[str, Any], start: int) -> Iterator[bytes]:
         sizes = header["sizes"]
         if sizes[self.me]:
             data = self.files.read(name, start + sum(sizes[: self.me]), sizes[self.me])
             if data is None or len(data) < sizes[self.me]:
-                raise FileNotFoundError(os.fspath(name))
+                raise FileNotFoundError(name)
             yield data
