@@ -39,7 +39,7 @@ def head_by_head() -> Iterator[None]:
         mock.patch.multiple(list_joins, LEAST_ROWS=0, LEAPT=1e12),
         mock.patch.multiple(joins, ARRANGING_PART=1e9, LEAST_ARRANGING=0.0),
         mock.patch.multiple(scan_rules, LEAST_ROWS=4, TRIED=3, AT_ONCE=2),
-        mock.patch.multiple(arrangement, DENSE_FROM=3),
+        mock.patch.multiple(arrangement, MANY_ROWS=3),
         mock.patch.multiple(group_table, MANY=2),
     ):
         yield

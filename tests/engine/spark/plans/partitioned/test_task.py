@@ -21,7 +21,6 @@ from tidelog.engine.spark.engine import SparkEngine
 from tidelog.engine.spark.epoch import run_epoch
 from tidelog.engine.spark.plans.choose_plan import Plan
 from tidelog.engine.spark.plans.partitioned import task
-from tidelog.engine.spark.plans.tasks.engine_cache import ENGINES
 from tidelog.engine.spark.storage.state_files import NUMBERS, read_rows
 from tidelog.maintain.limits import Limits
 from tidelog.maintain.options import Maintenance
@@ -36,6 +35,8 @@ def forget_engines(spark: Any) -> None:
     """Makes all Python processes of Spark forget the engines that they keep."""
 
     def forget(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from tidelog.engine.spark.plans.tasks.engine_cache import ENGINES  # the cache of that process, not a copy
+
         ENGINES.__init__()  # type: ignore[misc]
         yield from batches
 
